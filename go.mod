@@ -1,0 +1,3 @@
+module github.com/stratalog/stratalog
+
+go 1.26
