@@ -151,6 +151,9 @@ type Error struct {
 	// Sentinel, if set, makes errors.Is match one of the sentinels that the
 	// kind alone does not imply (ErrBusy, ErrDiskFull, ErrOutcomeUnknown).
 	Sentinel error
+	// Status is the outcome of the append that the error refused; it has no
+	// meaning for other operations.
+	Status AppendStatus
 	// Cause is the error below, never nil when the system refused.
 	Cause error
 }

@@ -1,0 +1,325 @@
+package commitlog
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/stratalog/stratalog/contract"
+)
+
+// # How an append becomes durable
+//
+// assign (under mu) puts the bytes of a record into the batch being filled.
+// flush (under writeMu) takes the whole batch and writes it, one pwrite for
+// each segment it touches, then publishes appended. commit (under commitMu)
+// flushes, syncs what is appended, publishes durable, and answers.
+//
+// The simple way, one lock over all three, would stop every producer for the
+// length of a sync. Here appends go on into the next batch while a sync runs,
+// and Memory appends flush for themselves, so that they never wait for one.
+//
+// One commit is in flight at a time: the batches of two would share the 4 KiB
+// block at their edge, which serialises their syncs anyway, and closed-loop
+// producers would settle into two half-size cohorts. Instead the committer
+// waits a moment for the producers that it woke last (gather).
+
+// stagedMax is how much memory an idle batch keeps.
+const stagedMax = 4 << 20
+
+// batch is what was placed and not yet written.
+type batch struct {
+	// buf holds the bytes of all extents (pwrite path only).
+	buf     []byte
+	extents []extent
+	// end is the log's tail behind the batch.
+	end     int64
+	waiters []waiter
+}
+
+// extent is the part of a batch that lies in one segment.
+type extent struct {
+	seg  *segment
+	off  int64 // in the segment
+	size int   // of buf
+}
+
+// stage puts b at the log's place off in seg into the batch being filled.
+// Under mu.
+func (l *Log) stage(seg *segment, off int64, b []byte) {
+	f := l.filling
+	f.end = off + int64(len(b))
+	if l.mapped {
+		seg.file.WriteMapped(b, off-seg.base)
+		return
+	}
+	rel := off - seg.base
+	if n := len(f.extents); n > 0 {
+		if last := &f.extents[n-1]; last.seg == seg && last.off+int64(last.size) == rel {
+			last.size += len(b)
+			f.buf = append(f.buf, b...)
+			return
+		}
+	}
+	f.extents = append(f.extents, extent{seg: seg, off: rel, size: len(b)})
+	f.buf = append(f.buf, b...)
+}
+
+// flush writes what is staged and publishes it. It returns the cause of the
+// fence if the log is fenced.
+func (l *Log) flush() error {
+	l.writeMu.Lock()
+	err := l.flushLocked()
+	l.writeMu.Unlock()
+	l.runDone()
+	return err
+}
+
+func (l *Log) flushLocked() error {
+	l.mu.Lock()
+	b := l.filling
+	if b.end <= l.appended.Load() && len(b.waiters) == 0 {
+		l.mu.Unlock()
+		return l.fenceErr()
+	}
+	l.filling, l.idle = l.idle, b
+	l.mu.Unlock()
+	if l.opt.broken == brokenAckBeforeWrite {
+		l.routeWaiters(b)
+	}
+	pos := 0
+	for i := range b.extents {
+		e := &b.extents[i]
+		l.counts.writes.Add(1)
+		if _, err := e.seg.file.Handle().WriteAt(b.buf[pos:pos+e.size], e.off); err != nil {
+			err = contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment,
+				fmt.Sprintf("write %d bytes at %d of %s", e.size, e.off, e.seg.file.Path()), err)
+			l.raiseFence(err, b.waiters)
+			b.reset()
+			return l.fenceErr()
+		}
+		pos += e.size
+	}
+	l.advanceAppended(b.end)
+	l.routeWaiters(b)
+	b.reset()
+	return l.fenceErr()
+}
+
+func (b *batch) reset() {
+	clear(b.waiters)
+	clear(b.extents)
+	b.waiters, b.extents, b.buf = b.waiters[:0], b.extents[:0], b.buf[:0]
+	if cap(b.buf) > stagedMax {
+		b.buf = nil
+	}
+}
+
+// advanceAppended publishes a new appended watermark.
+func (l *Log) advanceAppended(end int64) {
+	for {
+		now := l.appended.Load()
+		if end <= now || l.appended.CompareAndSwap(now, end) {
+			break
+		}
+	}
+	if l.opt.Visibility == contract.VisibilityAppended {
+		l.publish()
+	}
+}
+
+// routeWaiters sends the waiters of a written batch on: those of Sync appends
+// wait for durable, the others are answered.
+func (l *Log) routeWaiters(b *batch) {
+	for i := range b.waiters {
+		w := &b.waiters[i]
+		if w.sync && l.opt.broken != brokenAckBeforeSync {
+			l.pendMu.Lock()
+			l.pend = append(l.pend, *w)
+			l.pendMu.Unlock()
+			continue
+		}
+		l.answer(w, contract.StatusPutOk, 0, nil)
+	}
+	if l.fence.Load() != nil {
+		// The fence came up while this batch was written: nobody will sync it.
+		l.failPending()
+	}
+	clear(b.waiters)
+	b.waiters = b.waiters[:0]
+}
+
+// kickCommit makes sure that the commit loop runs once more.
+func (l *Log) kickCommit() {
+	if l.kicked.CompareAndSwap(false, true) {
+		select {
+		case l.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// commitLoop commits when it is kicked and when a background sync is due.
+func (l *Log) commitLoop(ctx context.Context) {
+	timer := l.clk.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.kick:
+		case <-timer.C():
+		}
+		l.kicked.Store(false)
+		wait := l.commitWanted()
+		if wait == 0 {
+			l.commitMu.Lock()
+			// The error went to the waiters and into the fence.
+			_ = l.commit(true)
+			l.commitMu.Unlock()
+			wait = l.commitWanted()
+		}
+		if l.syncWanted.Load() > 0 && l.fenceErr() == nil {
+			l.kickCommit()
+		}
+		timer.Reset(max(wait, time.Microsecond))
+	}
+}
+
+// commitWanted returns how long until a commit is needed; 0 means now.
+func (l *Log) commitWanted() time.Duration {
+	if l.fenceErr() != nil {
+		return time.Hour
+	}
+	if l.syncWanted.Load() > 0 {
+		return 0
+	}
+	l.mu.Lock()
+	due := l.dueAt
+	l.mu.Unlock()
+	if due == 0 {
+		return time.Hour
+	}
+	return max(0, due-l.clk.Mono())
+}
+
+// gatherSpins bounds the wait of gather where the clock stands still.
+const gatherSpins = 4096
+
+// gather waits a moment for the producers that the last commit woke: they are
+// on their way, and one sync then serves them all. A lone producer is never
+// waited for.
+func (l *Log) gather() {
+	want := int64(l.lastWoken)
+	if want <= 1 || l.opt.Gather < 0 {
+		return
+	}
+	start := l.clk.Mono()
+	for i := 0; i < gatherSpins && l.syncWanted.Load() < want; i++ {
+		runtime.Gosched()
+		if l.clk.Mono()-start >= l.opt.Gather {
+			return
+		}
+	}
+}
+
+// commit writes and syncs what was placed, and answers. Under commitMu.
+func (l *Log) commit(gather bool) error {
+	if gather {
+		l.gather()
+	}
+	l.mu.Lock()
+	// What is placed from here on owes its own sync.
+	l.dueAt = 0
+	l.mu.Unlock()
+	if err := l.flush(); err != nil {
+		return err
+	}
+	from, target := l.durable.Load(), l.appended.Load()
+	if from < target {
+		l.counts.commits.Add(1)
+		if err := l.syncTo(target); err != nil {
+			l.raiseFence(err, nil)
+			l.runDone()
+			return l.fenceErr()
+		}
+	}
+	l.lastWoken = l.settle(l.durable.Load())
+	l.runDone()
+	return nil
+}
+
+// syncTo syncs every segment with bytes in [durable, target), in order, and
+// moves durable behind each. Under commitMu.
+func (l *Log) syncTo(target int64) error {
+	for {
+		from := l.durable.Load()
+		if from >= target {
+			break
+		}
+		seg := l.segs.Load().find(from)
+		if seg == nil {
+			return contract.NewError(contract.KindInternal, contract.OpFlush, contract.ComponentLog,
+				fmt.Sprintf("no segment at %d", from), nil)
+		}
+		l.counts.syncs.Add(1)
+		err := seg.file.Handle().Datasync()
+		if err != nil && l.opt.broken == brokenRetrySync {
+			err = seg.file.Handle().Datasync()
+		}
+		if err != nil {
+			return contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSegment, seg.file.Path(), err)
+		}
+		l.advanceDurable(min(seg.end(), target))
+	}
+	return l.side.putBound(target, l.appended.Load(), l.window())
+}
+
+// advanceDurable publishes a new durable watermark and wakes who waits for it.
+func (l *Log) advanceDurable(end int64) {
+	l.durable.Store(end)
+	l.publish()
+	l.wakeRoom()
+}
+
+// wakeRoom wakes the appends that wait for admission.
+func (l *Log) wakeRoom() {
+	l.mu.Lock()
+	if l.waiting > 0 {
+		l.room.Broadcast()
+	}
+	l.mu.Unlock()
+}
+
+// boundSyncEvery is how far the bound on disk may lag behind after a power cut.
+const boundSyncEvery = time.Second
+
+// boundLoop makes the bound durable now and then, beside the commits, and
+// answers Sync appends whose time is over.
+func (l *Log) boundLoop(ctx context.Context) {
+	step := min(boundSyncEvery, max(l.opt.SyncTimeout/4, time.Millisecond))
+	timer := l.clk.NewTimer(step)
+	defer timer.Stop()
+	last := l.clk.Mono()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		}
+		if now := l.clk.Mono(); now-last >= boundSyncEvery {
+			last = now
+			if err := l.side.syncBound(); err != nil {
+				l.raiseFence(contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "bound", err), nil)
+			}
+		}
+		if l.syncWanted.Load() > 0 {
+			// Behind a sync that hangs, appends are staged and not yet pending.
+			_ = l.flush()
+		}
+		l.expire(l.clk.Mono())
+		l.runDone()
+		timer.Reset(step)
+	}
+}

@@ -1,0 +1,496 @@
+package commitlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/internal/vfs"
+	"github.com/stratalog/stratalog/mmap"
+)
+
+// RecoveryReport tells what opening (or Recover) found and did. Nothing is cut,
+// moved or renumbered without a line here.
+type RecoveryReport struct {
+	// Start and Tail name the rows of the decision tables that applied.
+	Start string
+	Tail  string
+	// Foreign tells that another program wrote to the log since.
+	Foreign bool
+	// ScannedFrom and End bound what was read; End is where the log ends.
+	ScannedFrom contract.Offset
+	End         contract.Offset
+	// Records counts the records in [ScannedFrom, End).
+	Records int64
+	// Cut is the range from the end to the last byte that was not zero; empty
+	// if nothing was cut. CutCause says why the first byte of it is invalid.
+	Cut      contract.Range
+	CutCause error
+	// SetAside lists the files that were moved to <root>/stratalog/cut.
+	SetAside []string
+	// SidecarReason describes damage to the sidecar, empty for none.
+	SidecarReason string
+	// Epoch is the current epoch; NewEpoch tells that it begins at End.
+	Epoch    contract.Epoch
+	NewEpoch bool
+	// Took is how long it took.
+	Took time.Duration
+}
+
+var fingerprintTable = crc32.MakeTable(crc32.Castagnoli)
+
+// fingerprintBytes is how much below the log's end the fingerprint covers.
+const fingerprintBytes = 4096
+
+// fingerprint is a checksum of the bytes just below end, in its segment.
+func fingerprint(list *segmentList, end int64) uint32 {
+	seg := list.find(end - 1)
+	if end <= 0 || seg == nil {
+		return 0
+	}
+	to := end - seg.base
+	from := max(0, to-fingerprintBytes)
+	if err := seg.file.Populate(from, to-from); err != nil {
+		return 0
+	}
+	return crc32.Checksum(seg.file.Bytes()[from:to], fingerprintTable)
+}
+
+// load opens and recovers. On failure the caller closes what was opened.
+func (l *Log) load(ctx context.Context) error {
+	began := l.clk.Mono()
+	files, found, err := l.inventory()
+	if err != nil {
+		return err
+	}
+	facts := l.startFacts(files, found)
+	row := decideStart(facts)
+	l.report = RecoveryReport{Start: row.name, Foreign: row.foreign, SidecarReason: found.reason}
+	switch row.action {
+	case startRefuseNewer:
+		return contract.NewError(contract.KindNewerFormat, contract.OpOpen, contract.ComponentSidecar, found.reason, nil)
+	case startRefuseLost:
+		first, _ := l.opt.Catalog.Place(contract.Offset(l.side.bound.Durable / l.size * l.size))
+		return &contract.CorruptionError{File: first, Cause: errSegmentsGone,
+			Lost: contract.Range{Start: contract.Offset(l.segs.Load().min()), End: contract.Offset(l.side.bound.Durable)}}
+	}
+	if err := l.recoverLog(ctx, row, facts); err != nil {
+		return err
+	}
+	l.report.Took = l.clk.Mono() - began
+	return nil
+}
+
+var errSegmentsGone = errors.New("segments below the durable bound are missing")
+
+// inventory finds the segments and the sidecar. It changes nothing, but for an
+// empty last segment file, which a power cut may leave and Java removes too.
+func (l *Log) inventory() ([]SegmentFile, sidecarFound, error) {
+	var found sidecarFound
+	if err := l.checkRoot(); err != nil {
+		return nil, found, err
+	}
+	files, err := l.opt.Catalog.List()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, found, openError(contract.ComponentLog, err)
+	}
+	var empty *SegmentFile
+	if n := len(files); n > 0 && files[n-1].Size == 0 {
+		empty, files = &files[n-1], files[:n-1]
+	}
+	l.side, found, err = loadSidecar(l.opt.FS, l.opt.Dir, vfs.ReadWrite)
+	if err != nil {
+		return nil, found, openError(contract.ComponentSidecar, err)
+	}
+	want := l.opt.SegmentSize
+	if want == 0 && found.state == sideOK {
+		want = l.side.state.SegmentSize
+	}
+	if l.size, err = checkFiles(files, want); err != nil {
+		return nil, found, err
+	}
+	if int64(l.opt.MaxUnsynced) < 0 {
+		return nil, found, invalidOption("MaxUnsynced %d is negative", l.opt.MaxUnsynced)
+	}
+	list, err := openSegments(l.opt.FS, files, l.size, l.mode())
+	if err != nil {
+		return nil, found, openError(contract.ComponentSegment, err)
+	}
+	l.segs.Store(list)
+	if empty != nil {
+		if err := l.opt.FS.Remove(empty.Path); err != nil {
+			return nil, found, openError(contract.ComponentSegment, err)
+		}
+	}
+	return files, found, nil
+}
+
+// checkRoot makes sure that the store root is a directory, made if missing.
+func (l *Log) checkRoot() error {
+	info, err := l.opt.FS.Stat(l.opt.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err = l.opt.FS.MkdirAll(l.opt.Dir); err == nil {
+			err = l.opt.FS.SyncDir(path.Dir(l.opt.Dir))
+		}
+	case err == nil && !info.IsDir:
+		return invalidOption("%s is not a directory", l.opt.Dir)
+	}
+	if err != nil {
+		return openError(contract.ComponentLog, err)
+	}
+	return nil
+}
+
+// openError wraps what the system said while opening; typed errors pass.
+func openError(component contract.Component, err error) error {
+	var c *contract.CorruptionError
+	var e *contract.Error
+	var length *mmap.LengthError
+	switch {
+	case errors.As(err, &c), errors.As(err, &e):
+		return err
+	case errors.As(err, &length):
+		return &contract.CorruptionError{File: length.Path, Offset: min(length.Got, length.Want), Cause: length}
+	}
+	wrapped := contract.NewError(contract.KindIO, contract.OpOpen, component, "", err)
+	if isDiskFull(err) {
+		wrapped.Kind, wrapped.Sentinel = contract.KindCapacity, contract.ErrDiskFull
+	}
+	return wrapped
+}
+
+// startFacts gathers the inputs of the first table.
+func (l *Log) startFacts(files []SegmentFile, found sidecarFound) startFacts {
+	f := startFacts{segments: len(files) > 0, state: found.state, bound: found.bound, abort: l.opt.Unclean}
+	list := l.segs.Load()
+	if found.bound == sideOK {
+		b := l.side.bound.Durable
+		f.inside = b == 0 && !f.segments || f.segments && b >= list.min() && b <= list.last().end()
+	}
+	if found.state == sideOK {
+		f.clean = l.side.state.Clean
+		f.matches = f.segments && l.side.state.FirstSegment == list.min() && l.side.state.End == l.side.bound.Durable &&
+			fingerprint(list, l.side.state.End) == l.side.state.EndCRC
+	}
+	return f
+}
+
+// recoverLog brings the log to a state in which appends may go on.
+func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) error {
+	list := l.segs.Load()
+	from := list.min()
+	if row.action == startAtBound {
+		from = l.side.bound.Durable
+	}
+	ranges := l.trustedRanges(row, facts)
+	l.ranges.Store(&ranges)
+
+	s := newScanner(list, ranges, from, list.min()+int64(len(list.segs))*l.size)
+	records := int64(0)
+	lastStoreTime := int64(0)
+	for s.Next() {
+		records++
+		lastStoreTime = max(lastStoreTime, s.View().StoreTimestamp())
+	}
+	end := s.off
+	tail, err := l.judgeTail(list, ranges, row, facts, end, s)
+	if err != nil {
+		return err
+	}
+	l.report.ScannedFrom, l.report.End, l.report.Records = contract.Offset(from), contract.Offset(end), records
+	l.report.Tail = tail.name
+
+	// From here on files change.
+	if err := l.prepareFiles(facts); err != nil {
+		return openError(contract.ComponentSidecar, err)
+	}
+	foreignRecords := row.foreign || facts.clean && facts.segments && end > from
+	l.report.Foreign = foreignRecords
+	if tail.action == tailCut || foreignRecords {
+		if tail.action == tailCut {
+			l.report.CutCause = s.err
+			if s.err == nil {
+				l.report.CutCause = errZeroInside
+			}
+		}
+		if err := l.side.newEpoch(l.epochStart(row, from, end)); err != nil {
+			return err
+		}
+		l.report.NewEpoch = true
+	}
+	if !facts.untouched(end, s, list) {
+		if err := l.cutTail(ctx, end); err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+	}
+	if err := l.rewriteTail(from, end); err != nil {
+		return openError(contract.ComponentSegment, err)
+	}
+	return l.enter(ctx, end, lastStoreTime)
+}
+
+// epochStart is where the new epoch begins: where the bytes may be others than
+// before.
+func (l *Log) epochStart(row startRow, from, end int64) int64 {
+	if row.foreign {
+		return from
+	}
+	return min(end, max(from, l.side.bound.Durable))
+}
+
+// trustedRanges returns the ranges in which every record must carry its
+// checksum. The open one ends at the bound if another program wrote since.
+func (l *Log) trustedRanges(row startRow, facts startFacts) ourRanges {
+	if facts.state != sideOK {
+		return nil
+	}
+	ranges := l.side.ranges()
+	if row.foreign {
+		for i := range ranges {
+			ranges[i].End = min(ranges[i].End, contract.Offset(l.side.state.End))
+		}
+	}
+	return ranges
+}
+
+// judgeTail applies the second table to what the scan met at end.
+func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end int64, s *scanner) (tailRow, error) {
+	if s.err != nil && !errors.Is(s.err, contract.ErrCorrupt) {
+		return tailRow{}, openError(contract.ComponentSegment, s.err) // a read error is no damage
+	}
+	window := l.window()
+	if facts.bound == sideOK {
+		window = max(window, l.side.bound.Window)
+	}
+	b := behindZeros
+	if !facts.untouched(end, s, list) {
+		var err error
+		if b, err = lookBehind(list, ranges, end, window); err != nil {
+			return tailRow{}, openError(contract.ComponentSegment, err)
+		}
+	}
+	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b})
+	if tail.action == tailDamage && l.opt.broken == brokenCutBelowBound {
+		tail.action = tailCut
+	}
+	if tail.action != tailDamage {
+		return tail, nil
+	}
+	if s.err != nil {
+		return tail, fmt.Errorf("%s: %w", tail.name, s.err)
+	}
+	seg := list.find(end)
+	return tail, fmt.Errorf("%s: %w", tail.name, &contract.CorruptionError{File: seg.file.Path(), Offset: end - seg.base,
+		Lost: contract.Range{Start: contract.Offset(end), End: contract.Offset(end + 1)}, Cause: errZeroInside})
+}
+
+// untouched tells that the log was closed well, that nothing was appended
+// since, and that no segment lies behind the active one: then the rest of that
+// is zero, and an open does not depend on its size.
+func (f startFacts) untouched(end int64, s *scanner, list *segmentList) bool {
+	return f.clean && f.matches && f.inside && s.kind != placeInvalid && s.at < 0 && len(list.segs) > 0 && list.last().base <= end
+}
+
+// prepareFiles makes the directories and the sidecar files that are missing.
+func (l *Log) prepareFiles(facts startFacts) error {
+	if err := l.opt.Catalog.Prepare(); err != nil {
+		return err
+	}
+	found := sidecarFound{state: facts.state, bound: facts.bound}
+	if err := l.side.create(found, l.size, l.clk.Now().UnixMilli()); err != nil {
+		return err
+	}
+	var err error
+	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size)
+	return err
+}
+
+// cutTail makes everything from end on zero and durable: the rest of the
+// segment that holds end, and the segments behind it. One segment of zeros is
+// kept as the next one; others become spares; one with bytes is set aside.
+func (l *Log) cutTail(ctx context.Context, end int64) error {
+	list := l.segs.Load()
+	keep := &segmentList{size: l.size}
+	for _, seg := range list.segs {
+		b := seg.file.Bytes()
+		switch {
+		case seg.end() <= end:
+			keep.segs = append(keep.segs, seg)
+			continue
+		case seg.base <= end:
+			last := lastNonZero(b[end-seg.base:])
+			if last >= 0 {
+				l.report.Cut = contract.Range{Start: contract.Offset(end), End: contract.Offset(end + int64(last) + 1)}
+				if err := mmap.Zero(ctx, seg.file.Handle(), end-seg.base, int64(last)+1); err != nil {
+					return err
+				}
+			}
+			keep.segs = append(keep.segs, seg)
+			continue
+		}
+		if last := lastNonZero(b); last >= 0 {
+			l.report.Cut = contract.Range{Start: contract.Offset(end), End: contract.Offset(seg.base + int64(last) + 1)}
+			to, err := l.setAside(seg)
+			if err != nil {
+				return err
+			}
+			l.report.SetAside = append(l.report.SetAside, to)
+		} else {
+			if err := l.spares.Return(seg.file.Path()); err != nil {
+				return err
+			}
+			if err := l.syncDirs(l.spares.Dir()); err != nil {
+				return err
+			}
+		}
+		seg.file.Close(nil)
+	}
+	l.segs.Store(keep)
+	return nil
+}
+
+// rewriteTail writes the bytes of [from, end) once more, from memory, and
+// syncs them. Without it a tail that a failed sync left in the page cache only
+// would look durable: the kernel marks such pages clean. Where the bound was
+// not known, what lies further back than the window was synced long ago by
+// whoever wrote it, or is as durable as we can make it by a plain sync.
+func (l *Log) rewriteTail(from, end int64) error {
+	list := l.segs.Load()
+	rewrite := max(from, end-l.window())
+	for _, seg := range list.overlapping(from, max(end, from+1)) {
+		handle := seg.file.Handle()
+		for off := max(rewrite, seg.base); off < min(end, seg.end()); {
+			n := min(rewritePiece, min(end, seg.end())-off)
+			b := append([]byte(nil), seg.file.Bytes()[off-seg.base:off-seg.base+n]...)
+			if _, err := handle.WriteAt(b, off-seg.base); err != nil {
+				return err
+			}
+			off += n
+		}
+		if err := handle.Datasync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const rewritePiece = 1 << 20
+
+// enter publishes end as the log's end and gets ready for appends behind it.
+func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
+	list := l.segs.Load()
+	l.tail = end
+	l.active = list.find(end)
+	if l.active == nil && len(list.segs) == 0 {
+		seg, err := l.makeSegment(ctx, end, func(zeroed int64) bool { return zeroed >= firstZeroed })
+		if err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+		l.active = seg
+		l.segs.Store(list.with(seg))
+	}
+	l.unreserved, l.nextErr = false, nil
+	if l.active != nil {
+		if err := l.active.file.Handle().Allocate(0, l.size); isDiskFull(err) {
+			l.unreserved, l.nextErr = true, err
+		} else if err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+	}
+	if err := l.markOpen(end); err != nil {
+		return err
+	}
+	if err := l.side.putBound(end, end, l.window()); err != nil {
+		return openError(contract.ComponentSidecar, err)
+	}
+	if err := l.side.syncBound(); err != nil {
+		return openError(contract.ComponentSidecar, err)
+	}
+	l.lastStoreTime = max(lastStoreTime, l.storeTimeBefore(end))
+	l.appended.Store(end)
+	l.durable.Store(end)
+	l.confirmed.Store(min(l.confirmed.Load(), end))
+	l.publish()
+	l.report.Epoch = l.side.epoch()
+	return nil
+}
+
+// storeTimeBefore returns the store time of the record that ends at end, as far
+// as it can be found cheaply: the records of its segment's last stretch.
+func (l *Log) storeTimeBefore(end int64) int64 {
+	list := l.segs.Load()
+	seg := list.find(end - 1)
+	if end <= list.min() || seg == nil {
+		return 0
+	}
+	t := int64(0)
+	s := newScanner(list, *l.ranges.Load(), seg.base, end)
+	for s.Next() {
+		t = max(t, s.View().StoreTimestamp())
+	}
+	return t
+}
+
+// markOpen records, before anything is appended, that the log is being
+// written, and from where on every record carries a checksum.
+func (l *Log) markOpen(end int64) error {
+	err := l.side.update(func(st *codec.State) {
+		st.Clean = false
+		st.FirstSegment, st.End = l.segs.Load().min(), end
+		if l.report.Foreign {
+			closeRange(st, l.side.bound.Durable)
+		}
+		if l.opt.NoRecordChecksum {
+			closeRange(st, end)
+		} else {
+			openRange(st, end)
+		}
+	})
+	ranges := l.side.ranges()
+	l.ranges.Store(&ranges)
+	return err
+}
+
+// markClean records that the log was closed with everything done.
+func (l *Log) markClean() error {
+	end := l.durable.Load()
+	if err := l.side.putBound(end, end, l.window()); err != nil {
+		return err
+	}
+	if err := l.side.syncBound(); err != nil {
+		return err
+	}
+	return l.side.update(func(st *codec.State) {
+		st.Clean = true
+		st.FirstSegment, st.End = l.segs.Load().min(), end
+		st.EndCRC = fingerprint(l.segs.Load(), end)
+		closeRange(st, end)
+	})
+}
+
+// LoadQueueOffsets asks the offset source for the next offset of every queue.
+// It must be called once between Open and Start; with nil the log is scanned.
+func (l *Log) LoadQueueOffsets(source OffsetSource) error {
+	if source == nil {
+		source = scanOffsets{}
+	}
+	table := newQueueTable()
+	err := source.QueueOffsets(l, contract.Offset(l.tail), func(topic string, id int32, next int64) {
+		q := table.queue(topic, id)
+		q.next = max(q.next, next)
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.queues = table
+	l.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,207 @@
+package commitlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+)
+
+const (
+	// The next segment is begun when 1/nextAt of the active one is used, and
+	// put under its name when it is ready.
+	nextAt = 8
+	// firstZeroed is how much of a segment is zeroed when it is needed at
+	// once, in bytes.
+	firstZeroed = 16 << 20
+	// retrySegment is how long to wait before trying again to make one.
+	retrySegment = time.Second
+)
+
+// roll ends the active segment with its mark and goes on in the next one,
+// which is there. Under mu.
+func (l *Log) roll() {
+	if l.active != nil {
+		if rest := l.active.end() - l.tail; rest > 0 {
+			b := codec.Blank{Size: int32(rest)}
+			if _, err := b.Encode(l.blank[:]); err == nil {
+				l.stage(l.active, l.tail, l.blank[:])
+			}
+		}
+		l.active.file.Seal()
+	}
+	l.active, l.next, l.nextAsked = l.next, nil, false
+	l.tail = l.active.base
+	l.segs.Store(l.segs.Load().with(l.active))
+	l.counts.rolls.Add(1)
+}
+
+// wantNext asks for the next segment. Under mu.
+func (l *Log) wantNext() {
+	l.nextAsked = true
+	select {
+	case l.makeNext <- struct{}{}:
+	default:
+	}
+}
+
+// segmentLoop makes segments ahead of need.
+func (l *Log) segmentLoop(ctx context.Context) {
+	timer := l.clk.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.makeNext:
+		case <-timer.C():
+		}
+		timer.Reset(time.Hour)
+		if err := l.prepareNext(ctx); err != nil && ctx.Err() == nil {
+			timer.Reset(retrySegment)
+		}
+	}
+}
+
+// prepareNext makes the segment behind the active one, if it is wanted and not
+// there, and puts it under its name. It also reserves the active segment's
+// space if that could not be done before.
+func (l *Log) prepareNext(ctx context.Context) error {
+	l.mu.Lock()
+	active, unreserved, wanted := l.active, l.unreserved, l.nextAsked && l.next == nil
+	base := l.tail
+	if active != nil {
+		base = active.end()
+	}
+	l.mu.Unlock()
+	if l.fenceErr() != nil {
+		return nil
+	}
+	if active != nil {
+		if err := active.file.CheckName(l.opt.FS); err != nil {
+			l.raiseFence(contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment, "check name", err), nil)
+			l.runDone()
+			return err
+		}
+	}
+	var err error
+	if unreserved {
+		err = active.file.Handle().Allocate(0, l.size)
+	}
+	var next *segment
+	if err == nil && wanted {
+		next, err = l.makeSegment(ctx, base, l.hurry)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nextErr = err
+	if err == nil {
+		l.unreserved = false
+		if next != nil {
+			l.next = next
+		}
+	}
+	l.room.Broadcast()
+	return err
+}
+
+// hurry tells the maker of a spare to stop zeroing: the log needs it soon.
+func (l *Log) hurry(zeroed int64) bool {
+	if zeroed < min(firstZeroed, l.size) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting > 0 || l.active == nil || l.active.end()-l.tail < l.size/4
+}
+
+// makeSegment makes the segment that starts at base, complete and under its
+// name, both durable.
+func (l *Log) makeSegment(ctx context.Context, base int64, enough func(int64) bool) (*segment, error) {
+	spare, err := l.spares.Ready()
+	if err == nil && spare == "" {
+		if err = l.checkFloor(); err == nil {
+			spare, err = l.spares.Build(ctx, enough)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	to, err := l.opt.Catalog.Place(contract.Offset(base))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.opt.FS.Stat(to); err == nil {
+		return nil, contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment,
+			to+" exists already; another program wrote here", nil)
+	}
+	if err := l.opt.FS.Rename(spare, to); err != nil {
+		return nil, err
+	}
+	if err := l.syncDirs(l.spares.Dir()); err != nil {
+		return nil, err
+	}
+	file, err := l.mode().open(l.opt.FS, to, l.size)
+	if err != nil {
+		return nil, err
+	}
+	return &segment{base: base, file: file}, nil
+}
+
+func (l *Log) mode() segmentMode {
+	if l.mapped {
+		return segmentsMapped
+	}
+	return segmentsPwrite
+}
+
+// checkFloor refuses to take the last of the disk.
+func (l *Log) checkFloor() error {
+	if l.opt.DiskFloor < 0 {
+		return nil
+	}
+	free, err := l.opt.FS.Free(l.opt.Dir)
+	if err != nil {
+		return err
+	}
+	if free < l.size+l.opt.DiskFloor {
+		return fmt.Errorf("%w: %d bytes free, a segment of %d above the floor of %d does not fit",
+			contract.ErrDiskFull, free, l.size, l.opt.DiskFloor)
+	}
+	return nil
+}
+
+// returnNext takes an unused next segment out of the log's directory again: it
+// was never written, so it is a ready spare.
+func (l *Log) returnNext() error {
+	if err := l.spares.Return(l.next.file.Path()); err != nil {
+		return err
+	}
+	return l.syncDirs(l.spares.Dir())
+}
+
+// cutDir is where recovery puts segments that it sets aside.
+func (l *Log) cutDir() string { return path.Join(l.opt.Dir, SidecarDir, "cut") }
+
+// setAside moves a segment's file out of the log, without deleting it.
+func (l *Log) setAside(s *segment) (string, error) {
+	if err := l.opt.FS.MkdirAll(l.cutDir()); err != nil {
+		return "", err
+	}
+	name := path.Base(s.file.Path())
+	to := path.Join(l.cutDir(), name)
+	for i := 1; ; i++ {
+		if _, err := l.opt.FS.Stat(to); err != nil {
+			break
+		}
+		to = path.Join(l.cutDir(), fmt.Sprintf("%s.%d", name, i))
+	}
+	if err := s.file.Rename(l.opt.FS, to); err != nil {
+		return "", err
+	}
+	return to, errors.Join(l.opt.FS.SyncDir(path.Join(l.opt.Dir, SidecarDir)), l.syncDirs(l.cutDir()))
+}

@@ -1,0 +1,549 @@
+package commitlog
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"sync"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/internal/vfs"
+)
+
+// The sidecar is what the log keeps beside the segments: three small files in
+// <root>/stratalog, each of two slots, preallocated, every slot checksummed.
+//
+//	bound   the durable bound: written after each commit, synced now and then
+//	state   log id, epochs, ranges we wrote, end of the log: synced at each write
+//	cursors where each lane is: synced at each write
+//
+// Rule (S1): the slot whose content is known to be on disk is never written.
+// A write goes to the other slot, and only a successful sync swaps the two. So
+// a power cut leaves at least one whole slot.
+const (
+	// SidecarDir is the sidecar's directory below the store root.
+	SidecarDir = "stratalog"
+
+	boundName     = "bound"
+	stateName     = "state"
+	cursorsName   = "cursors"
+	boundSlotSize = 4096
+	stateSlotSize = 64 << 10
+	maxEpochs     = 1000
+	maxRanges     = 1000
+
+	// openEnd is the end of the range that is being written.
+	openEnd = contract.Offset(math.MaxInt64)
+)
+
+// sideStatus is what a sidecar file turned out to be.
+type sideStatus uint8
+
+const (
+	sideMissing sideStatus = iota
+	sideOK
+	sideDamaged
+	sideNewer
+
+	sideStatusCount
+)
+
+// String returns a lower-case word.
+func (s sideStatus) String() string {
+	return [...]string{"missing", "ok", "damaged", "newer"}[s]
+}
+
+// slotFile is a file of two slots under rule (S1).
+type slotFile struct {
+	file vfs.File
+	size int64
+	// write is the slot that the next write goes to; the other one is on disk.
+	write int64
+	// dirty tells that the write slot differs from what was last synced.
+	dirty bool
+	buf   []byte
+}
+
+// openSlots opens the two-slot file name in dir and reports the newest slot
+// that parse accepts; parse returns the slot's sequence number.
+func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, parse func([]byte) (uint64, error)) (*slotFile, []byte, sideStatus, error) {
+	f, err := fsys.Open(name, flag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, sideMissing, nil
+	}
+	if err != nil {
+		return nil, nil, sideMissing, err
+	}
+	s := &slotFile{file: f, size: size, buf: make([]byte, size)}
+	status, best, newest := sideDamaged, []byte(nil), uint64(0)
+	for slot := range int64(2) {
+		b := make([]byte, size)
+		if _, err := f.ReadAt(b, slot*size); err != nil {
+			continue
+		}
+		seq, err := parse(b)
+		if errors.Is(err, codec.ErrNewerVersion) {
+			return nil, nil, sideNewer, f.Close()
+		}
+		if err == nil && (best == nil || seq > newest) {
+			status, best, newest = sideOK, b, seq
+			s.write = 1 - slot
+		}
+	}
+	if status != sideOK {
+		return nil, nil, status, f.Close()
+	}
+	return s, best, status, nil
+}
+
+// createSlots makes the file complete, first slot filled, under a temporary
+// name, then renames it into place. The caller syncs the directory.
+func createSlots(fsys vfs.FS, name string, size int64, first []byte) (*slotFile, error) {
+	tmp := name + ".new"
+	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := fsys.Open(tmp, vfs.ReadWrite|vfs.Create|vfs.Exclusive)
+	if err != nil {
+		return nil, err
+	}
+	s := &slotFile{file: f, size: size, buf: make([]byte, size), write: 1}
+	copy(s.buf, first)
+	err = f.Allocate(0, 2*size)
+	if err == nil {
+		_, err = f.WriteAt(s.buf, 0)
+	}
+	if err == nil {
+		// The other slot is written too, so that no later write needs blocks.
+		_, err = f.WriteAt(make([]byte, size), size)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = fsys.Rename(tmp, name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return s, nil
+}
+
+// put writes b to the free slot without a sync.
+func (s *slotFile) put(b []byte) error {
+	s.dirty = true
+	_, err := s.file.WriteAt(b, s.write*s.size)
+	return err
+}
+
+// sync makes the free slot the one that is on disk.
+func (s *slotFile) sync() error {
+	if !s.dirty {
+		return nil
+	}
+	if err := s.file.Datasync(); err != nil {
+		return err
+	}
+	s.dirty = false
+	s.write = 1 - s.write
+	return nil
+}
+
+// sidecar is the log's memory of itself. It is safe for concurrent use.
+type sidecar struct {
+	fs  vfs.FS
+	dir string
+
+	// boundMu guards bound and its file.
+	boundMu   sync.Mutex
+	bound     codec.Bound
+	boundFile *slotFile
+	boundBuf  [codec.BoundSize]byte
+
+	// stateMu guards state and cursors. boundMu is never taken inside it.
+	stateMu sync.Mutex
+	state   stateSlots
+	cursors stateSlots
+	// cursorsFound says what the cursors file was when it was loaded.
+	cursorsFound sideStatus
+}
+
+// stateSlots is a slot file that holds a codec.State.
+type stateSlots struct {
+	codec.State
+	file *slotFile
+	// failed is the first write or sync error; from then on nothing more is
+	// written (a sync is never retried).
+	failed error
+}
+
+// load reads the newest state in the file at name.
+func (s *stateSlots) load(fsys vfs.FS, name string, flag vfs.Flag) (sideStatus, error) {
+	file, raw, status, err := openSlots(fsys, name, stateSlotSize, flag, func(b []byte) (uint64, error) {
+		var st codec.State
+		err := codec.ParseState(b, &st)
+		return st.Sequence, err
+	})
+	if err != nil || status != sideOK {
+		return status, err
+	}
+	s.file = file
+	if err := codec.ParseState(raw, &s.State); err != nil {
+		return sideDamaged, err
+	}
+	if s.Incompatible != 0 {
+		return sideNewer, nil
+	}
+	return sideOK, nil
+}
+
+// create makes the file with s as its first content.
+func (s *stateSlots) create(fsys vfs.FS, name string) (err error) {
+	if err := s.close(); err != nil {
+		return err
+	}
+	s.Sequence = 1
+	b, err := codec.AppendState(nil, &s.State)
+	if err != nil {
+		return err
+	}
+	s.file, err = createSlots(fsys, name, stateSlotSize, b)
+	return err
+}
+
+// update changes the state and makes the change durable.
+func (s *stateSlots) update(change func(*codec.State)) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	change(&s.State)
+	s.Sequence++
+	b, err := codec.AppendState(s.file.buf[:0], &s.State)
+	if err == nil && len(b) > stateSlotSize {
+		return contract.NewError(contract.KindCapacity, contract.OpFlush, contract.ComponentSidecar,
+			fmt.Sprintf("state of %d bytes does not fit its slot of %d", len(b), stateSlotSize), nil)
+	}
+	if err == nil {
+		err = s.file.put(b)
+	}
+	if err == nil {
+		err = s.file.sync()
+	}
+	if err != nil {
+		s.failed = contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "", err)
+	}
+	return s.failed
+}
+
+func (s *stateSlots) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.file.Close()
+}
+
+// sidecarFound is what loading a sidecar told.
+type sidecarFound struct {
+	bound sideStatus
+	state sideStatus
+	// reason describes damage for the report.
+	reason string
+}
+
+// loadSidecar reads the sidecar in root. Nothing is written.
+func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFound, error) {
+	s := &sidecar{fs: fsys, dir: path.Join(root, SidecarDir)}
+	var found sidecarFound
+	var err error
+	var raw []byte
+	if found.state, err = s.state.load(fsys, path.Join(s.dir, stateName), flag); err != nil {
+		return nil, found, err
+	}
+	if found.state == sideNewer {
+		found.reason = fmt.Sprintf("state needs a newer version (incompatible feature bits %#x)", s.state.Incompatible)
+	}
+	if s.cursorsFound, err = s.cursors.load(fsys, path.Join(s.dir, cursorsName), flag); err != nil {
+		return nil, found, errors.Join(err, s.close())
+	}
+	if s.cursorsFound == sideOK && found.state == sideOK && s.cursors.LogID != s.state.LogID {
+		s.cursorsFound = sideDamaged
+	}
+	s.boundFile, raw, found.bound, err = openSlots(fsys, path.Join(s.dir, boundName), boundSlotSize, flag,
+		func(b []byte) (uint64, error) {
+			var v codec.BoundView
+			err := v.Parse(b)
+			if err != nil {
+				return 0, err
+			}
+			return v.Sequence(), nil
+		})
+	if err != nil {
+		return nil, found, errors.Join(err, s.close())
+	}
+	if found.bound == sideOK {
+		var v codec.BoundView
+		if err := v.Parse(raw); err != nil {
+			return nil, found, errors.Join(err, s.close())
+		}
+		s.bound = codec.Bound{Sequence: v.Sequence(), Epoch: v.Epoch(), Durable: v.Durable(), Window: v.Window(),
+			Appended: v.Appended(), LogID: v.LogID()}
+		if found.state == sideOK && s.bound.LogID != s.state.LogID {
+			found.bound = sideDamaged
+			found.reason = "the bound belongs to another log"
+		}
+	}
+	return s, found, nil
+}
+
+// create makes what is missing or damaged of the sidecar's files, durably, for
+// a log of the given segment size.
+func (s *sidecar) create(found sidecarFound, segmentSize, now int64) error {
+	cursorsOK := s.cursorsFound == sideOK && found.state == sideOK
+	if found.state == sideOK && found.bound == sideOK && cursorsOK {
+		return nil
+	}
+	if err := s.fs.MkdirAll(s.dir); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir(path.Dir(s.dir)); err != nil {
+		return err
+	}
+	if found.state != sideOK {
+		s.state.State = codec.State{SegmentSize: segmentSize, CreatedAt: now,
+			Epochs: []codec.EpochEntry{{Epoch: 1, Start: 0}}}
+		if found.bound == sideOK {
+			s.state.LogID = s.bound.LogID
+		} else if _, err := rand.Read(s.state.LogID[:]); err != nil {
+			return err
+		}
+		if err := s.state.create(s.fs, path.Join(s.dir, stateName)); err != nil {
+			return err
+		}
+	}
+	if !cursorsOK {
+		s.cursors.State = codec.State{LogID: s.state.LogID, SegmentSize: segmentSize, CreatedAt: now}
+		if err := s.cursors.create(s.fs, path.Join(s.dir, cursorsName)); err != nil {
+			return err
+		}
+	}
+	if found.bound != sideOK {
+		if s.boundFile != nil {
+			if err := s.boundFile.file.Close(); err != nil {
+				return err
+			}
+		}
+		s.bound = codec.Bound{Sequence: 1, Epoch: s.epochLocked(), LogID: s.state.LogID}
+		if _, err := s.bound.Encode(s.boundBuf[:]); err != nil {
+			return err
+		}
+		f, err := createSlots(s.fs, path.Join(s.dir, boundName), boundSlotSize, s.boundBuf[:])
+		if err != nil {
+			return err
+		}
+		s.boundFile = f
+	}
+	return s.fs.SyncDir(s.dir)
+}
+
+// putBound records durable and appended, without a sync.
+func (s *sidecar) putBound(durable, appended, window int64) error {
+	s.boundMu.Lock()
+	defer s.boundMu.Unlock()
+	if s.bound.Durable == durable && s.bound.Appended == appended && s.bound.Window == window {
+		return nil
+	}
+	s.bound.Durable, s.bound.Appended, s.bound.Window = durable, appended, window
+	s.bound.Sequence++
+	if _, err := s.bound.Encode(s.boundBuf[:]); err != nil {
+		return err
+	}
+	return s.boundFile.put(s.boundBuf[:])
+}
+
+// syncBound makes the bound durable.
+func (s *sidecar) syncBound() error {
+	s.boundMu.Lock()
+	defer s.boundMu.Unlock()
+	return s.boundFile.sync()
+}
+
+// update changes the state and makes the change durable.
+func (s *sidecar) update(change func(*codec.State)) error {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	return s.state.update(change)
+}
+
+// newEpoch starts a new epoch at start, durably. An epoch that starts there
+// already, with nothing behind it that was ever durable, is used again: no
+// cursor of it can lie behind start.
+func (s *sidecar) newEpoch(start int64) error {
+	s.boundMu.Lock()
+	durable := s.bound.Durable
+	s.boundMu.Unlock()
+	s.stateMu.Lock()
+	last := s.state.Epochs[len(s.state.Epochs)-1]
+	s.stateMu.Unlock()
+	if last.Start == start && last.Epoch > 1 && durable <= start {
+		return nil
+	}
+	return s.update(func(st *codec.State) {
+		st.Epochs = append(st.Epochs, codec.EpochEntry{Epoch: last.Epoch + 1, Start: start})
+		if n := len(st.Epochs) - maxEpochs; n > 0 {
+			st.Epochs = append(st.Epochs[:0], st.Epochs[n:]...)
+		}
+	})
+}
+
+// epochs returns a copy of the epoch table.
+func (s *sidecar) epochs() []contract.EpochStart {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	table := make([]contract.EpochStart, len(s.state.Epochs))
+	for i, e := range s.state.Epochs {
+		table[i] = contract.EpochStart{Epoch: contract.Epoch(e.Epoch), Start: contract.Offset(e.Start)}
+	}
+	return table
+}
+
+func (s *sidecar) epochLocked() uint32 {
+	return s.state.Epochs[len(s.state.Epochs)-1].Epoch
+}
+
+// epoch returns the current epoch.
+func (s *sidecar) epoch() contract.Epoch {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	return contract.Epoch(s.epochLocked())
+}
+
+// ranges returns the parts of the log that we wrote with a checksum on every
+// record.
+func (s *sidecar) ranges() ourRanges {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	ranges := make(ourRanges, len(s.state.Ranges))
+	for i, r := range s.state.Ranges {
+		ranges[i] = contract.Range{Start: contract.Offset(r.Start), End: contract.Offset(r.End)}
+	}
+	return ranges
+}
+
+// closeRange ends the open range at end, if there is one.
+func closeRange(st *codec.State, end int64) {
+	n := len(st.Ranges)
+	if n == 0 || st.Ranges[n-1].End != int64(openEnd) {
+		return
+	}
+	if st.Ranges[n-1].Start >= end {
+		st.Ranges = st.Ranges[:n-1]
+		return
+	}
+	st.Ranges[n-1].End = end
+}
+
+// openRange starts a range at start that ends nowhere yet, joined to the one
+// before if they touch.
+func openRange(st *codec.State, start int64) {
+	n := len(st.Ranges)
+	if n > 0 && st.Ranges[n-1].End >= start {
+		st.Ranges[n-1].End = int64(openEnd)
+		return
+	}
+	st.Ranges = append(st.Ranges, codec.RangeEntry{Start: start, End: int64(openEnd)})
+	if n := len(st.Ranges) - maxRanges; n > 0 {
+		st.Ranges = append(st.Ranges[:0], st.Ranges[n:]...)
+	}
+}
+
+// errCursors is returned by LoadCursor when the cursors file could not be read.
+var errCursors = errors.New("the cursors file is damaged or belongs to another log")
+
+// LoadCursor returns the persisted cursor of lane; false if there is none, an
+// error if the file that held it was damaged.
+func (s *sidecar) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	for _, c := range s.cursors.Cursors {
+		if contract.Lane(c.Lane) == lane {
+			return contract.Cursor{Lane: lane, Epoch: contract.Epoch(c.Epoch), Next: contract.Offset(c.Next)}, true, nil
+		}
+	}
+	if s.cursorsFound == sideDamaged || s.cursorsFound == sideNewer {
+		return contract.Cursor{}, false, &contract.CorruptionError{File: path.Join(s.dir, cursorsName), Cause: errCursors}
+	}
+	return contract.Cursor{}, false, nil
+}
+
+// SaveCursor makes c durable.
+func (s *sidecar) SaveCursor(c contract.Cursor) error {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	return s.cursors.update(func(st *codec.State) {
+		entry := codec.CursorEntry{Lane: uint8(c.Lane), Epoch: uint32(c.Epoch), Next: int64(c.Next)}
+		for i := range st.Cursors {
+			if st.Cursors[i].Lane == entry.Lane {
+				st.Cursors[i] = entry
+				return
+			}
+		}
+		st.Cursors = append(st.Cursors, entry)
+	})
+}
+
+// close closes the files.
+func (s *sidecar) close() error {
+	err := errors.Join(s.state.close(), s.cursors.close())
+	if s.boundFile != nil {
+		err = errors.Join(err, s.boundFile.file.Close())
+	}
+	return err
+}
+
+// reopen takes fresh descriptors after a failure and writes what was not known
+// to be on disk once more.
+func (s *sidecar) reopen() error {
+	s.boundMu.Lock()
+	defer s.boundMu.Unlock()
+	if err := s.boundFile.reopen(s.fs, path.Join(s.dir, boundName)); err != nil {
+		return err
+	}
+	if s.boundFile.dirty {
+		if err := s.boundFile.put(s.boundBuf[:]); err != nil {
+			return err
+		}
+		if err := s.boundFile.sync(); err != nil {
+			return err
+		}
+	}
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	for name, st := range map[string]*stateSlots{stateName: &s.state, cursorsName: &s.cursors} {
+		if st.failed == nil {
+			continue
+		}
+		if err := st.file.reopen(s.fs, path.Join(s.dir, name)); err != nil {
+			return err
+		}
+		st.failed = nil
+		if err := st.update(func(*codec.State) {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *slotFile) reopen(fsys vfs.FS, name string) error {
+	fresh, err := fsys.Open(name, vfs.ReadWrite)
+	if err != nil {
+		return err
+	}
+	// The old descriptor may report the failure that is known already.
+	_ = s.file.Close()
+	s.file = fresh
+	return nil
+}

@@ -1,0 +1,236 @@
+package commitlog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/mmap"
+)
+
+// Recover lifts the fence after a failed write or sync. Everything in
+// [durable, appended) is written again from memory, record by record as far as
+// the records are whole, or cut (which starts a new epoch); then it is synced
+// through fresh descriptors, and only that sync lifts the fence. On a log that
+// is not fenced it does nothing.
+func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport, error) {
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	cause := l.fenceErr()
+	if cause == nil {
+		return l.report, nil
+	}
+	began := l.clk.Mono()
+	l.report = RecoveryReport{Start: "fenced", Tail: "nothing behind", CutCause: cause}
+	from := l.durable.Load()
+	list := l.segs.Load()
+	for _, seg := range list.overlapping(from, max(l.tail, from+1)) {
+		if err := seg.file.ReplaceHandle(l.opt.FS); err != nil {
+			return l.report, openError(contract.ComponentSegment, err)
+		}
+	}
+	if err := l.side.reopen(); err != nil {
+		return l.report, openError(contract.ComponentSidecar, err)
+	}
+	s := newScanner(list, *l.ranges.Load(), from, l.appended.Load())
+	for s.Next() {
+		l.report.Records++
+	}
+	end := s.off
+	l.report.ScannedFrom, l.report.End = contract.Offset(from), contract.Offset(end)
+	l.mu.Lock()
+	placed := l.tail
+	l.mu.Unlock()
+	if end < placed {
+		l.report.Tail = "cut"
+		if err := l.side.newEpoch(end); err != nil {
+			return l.report, err
+		}
+		l.report.NewEpoch = true
+	}
+	err := l.cutTail(ctx, end)
+	if err == nil {
+		err = l.rewriteTail(from, end)
+	}
+	if err != nil {
+		return l.report, openError(contract.ComponentSegment, err)
+	}
+	if err := l.resume(ctx, end, source); err != nil {
+		return l.report, err
+	}
+	l.report.Took = l.clk.Mono() - began
+	return l.report, nil
+}
+
+// resume lets appends go on at end after bytes behind it were cut. Under
+// commitMu and writeMu.
+func (l *Log) resume(ctx context.Context, end int64, source OffsetSource) error {
+	l.mu.Lock()
+	// A next segment made meanwhile lies behind the wrong one now.
+	stale := l.next
+	l.next, l.nextAsked = nil, false
+	l.filling = &batch{}
+	lastStoreTime := l.lastStoreTime
+	l.mu.Unlock()
+	if stale != nil {
+		l.next = stale
+		if err := l.returnNext(); err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+		l.next = nil
+		stale.file.Close(nil)
+	}
+	if err := l.enter(ctx, end, lastStoreTime); err != nil {
+		return err
+	}
+	if err := l.LoadQueueOffsets(source); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.fence.Store(nil)
+	if l.active == nil {
+		l.wantNext()
+	}
+	l.room.Broadcast()
+	l.mu.Unlock()
+	return nil
+}
+
+// TruncateTo cuts the log at off, durably: off must be where a record starts or
+// the log ends. The bytes behind it are zeroed from the back, so that a crash on
+// the way leaves a whole shorter log. A new epoch starts at off. Appends wait
+// meanwhile; those that were not answered are synced first.
+func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source OffsetSource) error {
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	if err := l.commit(false); err != nil {
+		return err
+	}
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	l.freeze(true)
+	defer l.freeze(false)
+	if err := l.flushLocked(); err != nil {
+		return err
+	}
+	if err := l.syncTo(l.appended.Load()); err != nil {
+		l.raiseFence(err, nil)
+		return l.fenceErr()
+	}
+	l.settle(l.durable.Load())
+	defer l.runDone()
+	at := int64(off)
+	if err := l.checkBoundary(at); err != nil {
+		return err
+	}
+	if at == l.tail {
+		return nil
+	}
+	if err := l.side.newEpoch(at); err != nil {
+		return err
+	}
+	// The bound goes down first: a crash then finds a tail, not damage.
+	if err := l.side.putBound(at, l.appended.Load(), l.window()); err != nil {
+		return err
+	}
+	if err := l.side.syncBound(); err != nil {
+		return err
+	}
+	l.confirmed.Store(min(l.confirmed.Load(), at))
+	l.durable.Store(min(l.durable.Load(), at))
+	if err := l.dropFrom(ctx, at); err != nil {
+		l.raiseFence(err, nil)
+		return openError(contract.ComponentSegment, err)
+	}
+	l.appended.Store(at)
+	l.mu.Lock()
+	l.tail = at
+	l.mu.Unlock()
+	return l.resume(ctx, at, source)
+}
+
+// freeze makes appends wait, or lets them go on.
+func (l *Log) freeze(on bool) {
+	l.mu.Lock()
+	l.frozen = on
+	l.room.Broadcast()
+	l.mu.Unlock()
+}
+
+// checkBoundary makes sure that a record starts, or the log ends, at off.
+func (l *Log) checkBoundary(off int64) error {
+	list := l.segs.Load()
+	if off < list.min() || off > l.tail {
+		return contract.NewError(contract.KindInvalid, contract.OpTruncate, contract.ComponentLog,
+			fmt.Sprintf("%d lies outside the log, %v", off, contract.Range{Start: contract.Offset(list.min()), End: contract.Offset(l.tail)}), nil)
+	}
+	seg := list.find(off)
+	if off == l.tail || off == list.min() || seg != nil && off == seg.base {
+		return nil
+	}
+	var v codec.MessageView
+	kind, _, err := examine(&v, seg.file.Bytes()[off-seg.base:], off, l.ranges.Load().contains(off))
+	if kind == placeRecord {
+		return nil
+	}
+	return contract.NewError(contract.KindInvalid, contract.OpTruncate, contract.ComponentLog,
+		fmt.Sprintf("no record starts at %d", off), err)
+}
+
+// dropFrom zeroes what lies behind at, from the back, and removes the segments
+// that begin there.
+func (l *Log) dropFrom(ctx context.Context, at int64) error {
+	list := l.segs.Load()
+	n := len(list.segs)
+	for ; n > 0 && list.segs[n-1].base >= at && n > 1; n-- {
+		seg := list.segs[n-1]
+		if err := l.opt.FS.Remove(seg.file.Path()); err != nil {
+			return err
+		}
+		if err := l.syncDirs(); err != nil {
+			return err
+		}
+		seg.file.Close(nil)
+	}
+	l.segs.Store(&segmentList{size: list.size, segs: list.segs[:n:n]})
+	last := list.segs[n-1]
+	from := max(at, last.base)
+	end := last.base + int64(lastNonZero(last.file.Bytes())) + 1
+	for end > from {
+		piece := min(end-from, rewritePiece)
+		if err := mmap.Zero(ctx, last.file.Handle(), end-piece-last.base, piece); err != nil {
+			return err
+		}
+		end -= piece
+	}
+	return nil
+}
+
+// Retire removes the segments that lie wholly below off, oldest first, never
+// the active one. A segment with live leases keeps its bytes until they are
+// released; its name goes at once. It returns the log's new start.
+func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
+	l.mu.Lock()
+	list := l.segs.Load()
+	n := 0
+	for n < len(list.segs)-1 && list.segs[n].end() <= int64(off) && list.segs[n].end() <= l.durable.Load() {
+		n++
+	}
+	l.segs.Store(&segmentList{size: list.size, segs: list.segs[n:]})
+	l.mu.Unlock()
+	for _, seg := range list.segs[:n] {
+		seg.file.Close(nil)
+		if err := l.opt.FS.Remove(seg.file.Path()); err != nil {
+			return l.MinOffset(), contract.NewError(contract.KindIO, contract.OpAdmin, contract.ComponentSegment, "retire", err)
+		}
+	}
+	if n > 0 {
+		if err := l.syncDirs(); err != nil {
+			return l.MinOffset(), err
+		}
+	}
+	return l.MinOffset(), nil
+}

@@ -1,0 +1,134 @@
+package vfs
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockInChild tries the lock in another process.
+func lockInChild(t *testing.T, p string) error {
+	t.Helper()
+	exe, err := os.Executable()
+	check(t, err)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), lockHelperEnv+"="+p)
+	out, err := cmd.CombinedOutput()
+	if err != nil && !strings.Contains(string(out), ErrLocked.Error()) {
+		t.Fatalf("child: %v: %s", err, out)
+	}
+	return err
+}
+
+func TestOSLockExcludesAnotherProcess(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "lock")
+	l, err := OS().Lock(p)
+	check(t, err)
+	if lockInChild(t, p) == nil {
+		t.Error("another process got the lock")
+	}
+	// Closing another descriptor gives up a lock of the process, not this one.
+	f, err := os.OpenFile(p, os.O_RDWR, 0)
+	check(t, err)
+	check(t, f.Close())
+	if lockInChild(t, p) == nil {
+		t.Error("another process got the lock after an unrelated close")
+	}
+	check(t, l.Close())
+	check(t, lockInChild(t, p))
+}
+
+// A lock of the older kind, which belongs to a process, is what other programs
+// take.
+func TestOSLockExcludesProcessLocks(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "lock")
+	f, err := os.OpenFile(p, os.O_RDWR|os.O_CREATE, 0o644)
+	check(t, err)
+	defer f.Close()
+	lk := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: 0, Len: 1}
+	check(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lk))
+	if _, err := OS().Lock(p); err == nil {
+		t.Error("locked over a lock of the process")
+	} else {
+		wantErr(t, err, ErrLocked)
+	}
+	check(t, f.Close())
+	l, err := OS().Lock(p)
+	check(t, err)
+	defer l.Close()
+	g, err := os.OpenFile(p, os.O_RDWR, 0)
+	check(t, err)
+	defer g.Close()
+	if err := unix.FcntlFlock(g.Fd(), unix.F_SETLK, &lk); err == nil {
+		t.Error("the process lock went through")
+	}
+}
+
+func TestOSLockRefusesOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	check(t, os.WriteFile(target, nil, 0o644))
+	link := filepath.Join(dir, "link")
+	check(t, os.Symlink(target, link))
+	_, err := OS().Lock(link)
+	wantErr(t, err, syscall.ELOOP)
+	fifo := filepath.Join(dir, "fifo")
+	check(t, syscall.Mkfifo(fifo, 0o644))
+	_, err = OS().Lock(fifo)
+	wantErr(t, err, syscall.EINVAL)
+	_, err = OS().Open(fifo, ReadOnly) // Must not wait for a writer.
+	wantErr(t, err, syscall.EINVAL)
+}
+
+func TestOSPopulateReportsTruncation(t *testing.T) {
+	f := open(t, OS(), filepath.Join(t.TempDir(), "a"), ReadWrite|Create)
+	check(t, f.Truncate(64<<10))
+	m, err := f.Map(64<<10, false)
+	check(t, err)
+	defer m.Unmap()
+	check(t, m.Populate(0, 64<<10))
+	check(t, f.Truncate(4<<10))
+	if err := m.Populate(32<<10, 4<<10); err == nil {
+		t.Error("populated pages that the file no longer has")
+	}
+}
+
+func TestOSPopulateByRead(t *testing.T) {
+	f := open(t, OS(), filepath.Join(t.TempDir(), "a"), ReadWrite|Create)
+	check(t, f.Truncate(200<<10))
+	m, err := f.Map(200<<10, false)
+	check(t, err)
+	om := m.(*osMapping)
+	// As on a kernel without the call.
+	check(t, f.(Raw).Control(func(fd uintptr) {
+		om.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	}))
+	check(t, err)
+	check(t, m.Populate(1, 200<<10-1))
+	check(t, f.Truncate(100<<10))
+	wantErr(t, m.Populate(0, 200<<10), io.ErrUnexpectedEOF)
+	check(t, m.Unmap())
+}
+
+func BenchmarkOSWriteSyncAllocs(b *testing.B) {
+	f := open(b, OS(), filepath.Join(b.TempDir(), "a"), ReadWrite|Create)
+	p := make([]byte, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := f.WriteAt(p, 0); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.ReadAt(p, 0); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Datasync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

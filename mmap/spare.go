@@ -1,0 +1,181 @@
+package mmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/stratalog/stratalog/internal/vfs"
+)
+
+const (
+	buildingSuffix = ".building"
+	readySuffix    = ".ready"
+	// zeroPiece is the size of one zeroing write. Files filled page by page
+	// keep small folios in the page cache, so that a sync of one page dirtied
+	// through the mapping writes one page and not up to a mebibyte.
+	zeroPiece = 4096
+	// zeroSync is how many zeros lie between two syncs while a spare is
+	// built, so that the disk sees small pieces and not one burst.
+	zeroSync = 1 << 20
+)
+
+// Spares makes and keeps the spare files of one directory. It is not safe for
+// concurrent use: one goroutine makes spares.
+type Spares struct {
+	fs   vfs.FS
+	dir  string
+	size int64
+	next int
+}
+
+// NewSpares returns the keeper of dir for files of size bytes. dir is made if
+// it is missing; spares of an earlier run are kept, those of another size are
+// removed.
+func NewSpares(fsys vfs.FS, dir string, size int64) (*Spares, error) {
+	s := &Spares{fs: fsys, dir: dir, size: size}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	names, err := s.list()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		info, err := fsys.Stat(path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if info.Size != size || strings.HasSuffix(name, buildingSuffix) {
+			if err := fsys.Remove(path.Join(dir, name)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s.next = max(s.next, number(name)+1)
+	}
+	return s, nil
+}
+
+// list returns the names of spares in order, leaving alone what is not one.
+func (s *Spares) list() ([]string, error) {
+	entries, err := s.fs.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir && number(e.Name) >= 0 {
+			names = append(names, e.Name)
+		}
+	}
+	return names, nil
+}
+
+// number returns the number in a spare's name, or -1.
+func number(name string) int {
+	base := strings.TrimSuffix(strings.TrimSuffix(name, readySuffix), buildingSuffix)
+	if base == name {
+		return -1
+	}
+	n, err := strconv.Atoi(base)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+// Ready returns the path of a ready spare, or "" if there is none. The caller
+// renames it to where it is used.
+func (s *Spares) Ready() (string, error) {
+	names, err := s.list()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, readySuffix) {
+			return path.Join(s.dir, name), nil
+		}
+	}
+	return "", nil
+}
+
+// Build makes one more ready spare and returns its path. Every block of it is
+// written, unless enough, asked now and then with the number of bytes zeroed so
+// far, says to stop earlier. ctx gives up.
+func (s *Spares) Build(ctx context.Context, enough func(zeroed int64) bool) (string, error) {
+	name := path.Join(s.dir, fmt.Sprintf("%08d", s.next))
+	s.next++
+	f, err := s.fs.Open(name+buildingSuffix, vfs.ReadWrite|vfs.Create|vfs.Exclusive)
+	if err != nil {
+		return "", err
+	}
+	err = s.fill(ctx, f, enough)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = s.fs.Rename(name+buildingSuffix, name+readySuffix)
+	}
+	if err != nil {
+		// What was reserved is given back, above all on a full disk.
+		if rm := s.fs.Remove(name + buildingSuffix); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+			err = errors.Join(err, rm)
+		}
+		return "", err
+	}
+	return name + readySuffix, nil
+}
+
+// fill allocates the whole file, so that a full disk is met here and not in
+// the middle of an append, then writes and syncs zeros in small pieces.
+func (s *Spares) fill(ctx context.Context, f vfs.File, enough func(int64) bool) error {
+	if err := f.Allocate(0, s.size); err != nil {
+		return err
+	}
+	for off := int64(0); off < s.size && !enough(off); off += zeroSync {
+		if err := Zero(ctx, f, off, min(zeroSync, s.size-off)); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// Return puts the file at from, whose bytes are known to be zero and synced,
+// back among the ready spares. The caller syncs both directories.
+func (s *Spares) Return(from string) error {
+	to := path.Join(s.dir, fmt.Sprintf("%08d", s.next)+readySuffix)
+	s.next++
+	return s.fs.Rename(from, to)
+}
+
+// Dir returns the spare directory.
+func (s *Spares) Dir() string { return s.dir }
+
+var zeros [zeroPiece]byte
+
+// Zero writes zeros over [off, off+n) of f and syncs them, in small pieces.
+func Zero(ctx context.Context, f vfs.File, off, n int64) error {
+	end := off + n
+	unsynced := int64(0)
+	for off < end {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		piece := min(int64(zeroPiece)-off%zeroPiece, end-off)
+		if _, err := f.WriteAt(zeros[:piece], off); err != nil {
+			return err
+		}
+		off += piece
+		unsynced += piece
+		if unsynced >= zeroSync || off == end {
+			if err := f.Datasync(); err != nil {
+				return err
+			}
+			unsynced = 0
+		}
+	}
+	return nil
+}
