@@ -31,7 +31,7 @@
 //	56  StoreTimestamp             i64   late
 //	64  StoreHost                  8 bytes, or 20 with SysFlag 0x20
 //	72  ReconsumeTimes             i32
-//	76  PreparedTransactionOffset  i64
+//	76  PreparedTransactionOffset  i64   late
 //	84  Body                       i32 length, bytes
 //	 .  Topic                      length (V1 one byte, V2 two), bytes
 //	 .  Properties                 i16 length, bytes
@@ -39,7 +39,8 @@
 // Offsets are those of a record with two IPv4 hosts. A field marked late is
 // known only when the record is given its place: a producer encodes outside
 // every lock, and the Patch functions fill these fields in under it. Then
-// SealRecord writes the checksum over the whole record.
+// SealRecord writes the checksum over the whole record; Seal does most of that
+// outside the lock.
 package codec
 
 //go:generate go run ../gen/cmd/layoutgen -in message.layout -out . -package codec

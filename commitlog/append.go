@@ -361,6 +361,9 @@ func (l *Log) admit(ctx context.Context, p *prepared, now int64, d contract.Dura
 	return at, nil
 }
 
+// dueNow is a dueAt that is over on any clock.
+const dueNow = -time.Hour
+
 // oweSync notes by when a background sync must come. Under mu.
 func (l *Log) oweSync(d contract.Durability) {
 	if l.dueAt != 0 && d == contract.DurabilityMemory {
@@ -415,14 +418,13 @@ func (l *Log) refusal(p *prepared) (string, error) {
 	if n := l.inFlightSize.Load(); n > 0 && n+size > l.opt.MaxInFlightSize {
 		return "bytes in flight", nil
 	}
-	if l.tail > durable && l.tail+need-durable > l.opt.MaxUnsynced {
-		l.kickCommit()
-		return "bytes appended and not yet durable", nil
-	}
 	if l.tail+need-durable > l.opt.MaxUnsynced/2 {
 		// Half full: start a sync before anybody has to wait for one.
-		l.dueAt = 1
+		l.dueAt = dueNow
 		l.kickCommit()
+	}
+	if l.tail > durable && l.tail+need-durable > l.opt.MaxUnsynced {
+		return "bytes appended and not yet durable", nil
 	}
 	return "", nil
 }

@@ -53,10 +53,7 @@ func (c *dirCatalog) Prepare() error {
 	if _, err := c.fs.Stat(c.dir); err == nil {
 		return nil
 	}
-	if err := c.fs.MkdirAll(c.dir); err != nil {
-		return err
-	}
-	return c.fs.SyncDir(path.Dir(c.dir))
+	return mkdirDurable(c.fs, c.dir)
 }
 
 func (c *dirCatalog) List() ([]SegmentFile, error) {

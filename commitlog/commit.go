@@ -111,6 +111,7 @@ func (b *batch) reset() {
 	clear(b.waiters)
 	clear(b.extents)
 	b.waiters, b.extents, b.buf = b.waiters[:0], b.extents[:0], b.buf[:0]
+	b.end = 0 // a stale end would move appended after a truncation
 	if cap(b.buf) > stagedMax {
 		b.buf = nil
 	}
@@ -295,24 +296,35 @@ func (l *Log) wakeRoom() {
 // boundSyncEvery is how far the bound on disk may lag behind after a power cut.
 const boundSyncEvery = time.Second
 
-// boundLoop makes the bound durable now and then, beside the commits, and
-// answers Sync appends whose time is over.
+// boundLoop makes the bound durable now and then, beside the commits.
 func (l *Log) boundLoop(ctx context.Context) {
-	step := min(boundSyncEvery, max(l.opt.SyncTimeout/4, time.Millisecond))
-	timer := l.clk.NewTimer(step)
+	timer := l.clk.NewTimer(boundSyncEvery)
 	defer timer.Stop()
-	last := l.clk.Mono()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C():
 		}
-		if now := l.clk.Mono(); now-last >= boundSyncEvery {
-			last = now
-			if err := l.side.syncBound(); err != nil {
-				l.raiseFence(contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "bound", err), nil)
-			}
+		if err := l.side.syncBound(); err != nil {
+			l.raiseFence(contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "bound", err), nil)
+			l.runDone()
+		}
+		timer.Reset(boundSyncEvery)
+	}
+}
+
+// expireLoop answers Sync appends whose time is over. It syncs nothing itself:
+// a disk that hangs holds up every sync, and just then it is needed.
+func (l *Log) expireLoop(ctx context.Context) {
+	step := max(l.opt.SyncTimeout/4, time.Millisecond)
+	timer := l.clk.NewTimer(step)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
 		}
 		if l.syncWanted.Load() > 0 {
 			// Behind a sync that hangs, appends are staged and not yet pending.

@@ -29,6 +29,8 @@ func (l *Log) raiseFence(cause error, unwritten []waiter) {
 	l.room.Broadcast()
 	l.mu.Unlock()
 
+	// What a successful sync covers is durable, whatever came after it.
+	l.settle(l.durable.Load())
 	l.failPending()
 	appended := l.appended.Load()
 	for _, batch := range [][]waiter{unwritten, staged.waiters} {

@@ -3,6 +3,7 @@ package commitlog
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,7 +13,10 @@ import (
 	"github.com/stratalog/stratalog/internal/vfs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	runtime.MemProfileRate = 0 // a fifth of the time of the power-cut tests
+	goleak.VerifyTestMain(m)
+}
 
 // rig is a log under test with the goroutines that belong to it.
 type rig struct {

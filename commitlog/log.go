@@ -21,8 +21,10 @@ import (
 //
 // # Locks
 //
-// In order of taking: commitMu, writeMu, mu, then pendMu or doneMu (leaves).
+// In order of taking: shapeMu, commitMu, writeMu, mu, then pendMu or doneMu
+// (leaves).
 //
+//	shapeMu   who makes, cuts or retires segments, and who uses spares
 //	commitMu  one commit in flight: held over the sync
 //	writeMu   one writer of staged bytes: held over the pwrite, never the sync
 //	mu        the order of records: queue offset, room, place, late fields
@@ -38,6 +40,8 @@ type Log struct {
 	report RecoveryReport
 	mapped bool
 
+	shapeMu sync.Mutex
+
 	commitMu  sync.Mutex
 	lastWoken int // sync appends answered by the last commit; under commitMu
 
@@ -50,6 +54,7 @@ type Log struct {
 	waiting int       // appends waiting on room; under mu
 	started bool
 	closed  bool
+	ended   bool // Close was called
 	frozen  bool // appends wait
 	// tail is the next place; active the segment that holds it, nil when a
 	// roll has to come first.
@@ -171,7 +176,7 @@ func (l *Log) Start(owner *task.Group) error {
 	l.started = true
 	l.owner = owner
 	for name, f := range map[string]func(context.Context){
-		"commitlog-commit": l.commitLoop, "commitlog-segments": l.segmentLoop, "commitlog-bound": l.boundLoop} {
+		"commitlog-commit": l.commitLoop, "commitlog-segments": l.segmentLoop, "commitlog-bound": l.boundLoop, "commitlog-expire": l.expireLoop} {
 		if err := owner.Go(name, f); err != nil {
 			return contract.NewError(contract.KindClosed, contract.OpStart, contract.ComponentLog, "", err)
 		}
@@ -228,12 +233,17 @@ func lockWithin(ctx context.Context, mu *sync.Mutex) error {
 
 // Close ends the log. Drain comes first, and background work must have ended.
 // clean says that everything derived is complete too; only then is the log
-// marked as closed well. The result names what could not be done.
+// marked as closed well. The result names what could not be done; a second
+// call does nothing.
 func (l *Log) Close(clean bool) error {
 	l.mu.Lock()
-	l.closed = true
+	ended := l.ended
+	l.closed, l.ended = true, true
 	l.room.Broadcast()
 	l.mu.Unlock()
+	if ended {
+		return nil
+	}
 	err := l.fenceErr()
 	if err == nil && l.Durable() < l.Appended() {
 		err = contract.NewError(contract.KindIO, contract.OpClose, contract.ComponentLog,
@@ -242,10 +252,9 @@ func (l *Log) Close(clean bool) error {
 	if err == nil && clean {
 		err = l.markClean()
 	}
-	if l.next != nil {
-		if err == nil {
-			err = l.returnNext()
-		}
+	if err == nil {
+		err = l.returnNext()
+	} else if l.next != nil {
 		l.next.file.Close(nil)
 	}
 	l.segs.Load().close()
@@ -297,7 +306,8 @@ func (l *Log) syncDirs(extra ...string) error {
 	if l.opt.broken == brokenNoDirSync {
 		return nil
 	}
-	for _, dir := range append(l.opt.Catalog.Dirs(), extra...) {
+	dirs := l.opt.Catalog.Dirs()
+	for _, dir := range append(dirs[:len(dirs):len(dirs)], extra...) {
 		if err := l.opt.FS.SyncDir(dir); err != nil {
 			return err
 		}

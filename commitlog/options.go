@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/stratalog/stratalog/contract"
@@ -65,6 +66,8 @@ const (
 	// maxTopic is the longest topic, in bytes.
 	maxTopic = 127
 )
+
+var defaultStoreHost = contract.HostOf(netip.MustParseAddrPort("127.0.0.1:10911"))
 
 // Options configures a Log. The zero value of a field stands for its default.
 type Options struct {
@@ -171,7 +174,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.DiskFloor, DefaultDiskFloor)
 	setDefault(&o.Gather, 40*time.Microsecond)
 	if o.StoreHost == (contract.Host{}) {
-		o.StoreHost = contract.Host{Addr: [16]byte{127, 0, 0, 1}, Port: 10911}
+		o.StoreHost = defaultStoreHost
 	}
 	if o.WritePath == WriteAuto {
 		o.WritePath = WritePwrite

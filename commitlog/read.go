@@ -99,6 +99,15 @@ func (r *reader) publish() {
 	r.watchMu.Unlock()
 }
 
+// lower moves the watermarks back to at. Confirmed goes first and last, since
+// it may be published again in between.
+func (r *reader) lower(at int64) {
+	r.confirmed.Store(min(r.confirmed.Load(), at))
+	r.durable.Store(min(r.durable.Load(), at))
+	r.appended.Store(min(r.appended.Load(), at))
+	r.confirmed.Store(min(r.confirmed.Load(), at))
+}
+
 // ConfirmerChanged tells the log that its Confirmer's answer changed.
 func (r *reader) ConfirmerChanged() { r.publish() }
 

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 
 	"github.com/stratalog/stratalog/codec"
@@ -59,8 +60,11 @@ func (r *ReadOnly) Refresh() error {
 	end, known := list.min(), false
 	if r.found.bound == sideOK && r.found.state == sideOK {
 		bound, err := r.side.readBound()
-		if err == nil && bound.Durable >= list.min() && (len(list.segs) == 0 || bound.Durable <= list.last().end()) {
+		if err == nil && bound.Durable >= list.min() {
 			end, known = bound.Durable, true
+			if len(list.segs) > 0 {
+				end = min(end, list.last().end()) // the owner may have rolled meanwhile
+			}
 		}
 	}
 	if !known || r.appended {
@@ -69,16 +73,29 @@ func (r *ReadOnly) Refresh() error {
 		}
 		end = s.off
 	}
+	// The owner may have truncated: then all go back.
+	r.lower(end)
+	r.reader.appended.Store(end)
 	r.durable.Store(end)
-	if end > r.reader.appended.Load() {
-		r.reader.appended.Store(end)
-	}
 	r.publish()
 	return nil
 }
 
+// refreshTries is how often the list of segments is read again when one of them
+// goes in between.
+const refreshTries = 10
+
 // refreshSegments maps segments that are new and drops those that are gone.
 func (r *ReadOnly) refreshSegments() error {
+	for try := 1; ; try++ {
+		err := r.mapSegments()
+		if try == refreshTries || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+func (r *ReadOnly) mapSegments() error {
 	files, err := r.opt.Catalog.List()
 	if err != nil {
 		return openError(contract.ComponentLog, err)
@@ -101,12 +118,18 @@ func (r *ReadOnly) refreshSegments() error {
 	}
 	list := &segmentList{size: size}
 	for _, f := range files {
-		if seg := old.find(int64(f.Base)); seg != nil && seg.base == int64(f.Base) {
+		// After a truncation another file may stand under the name.
+		if seg := old.find(int64(f.Base)); seg != nil && seg.base == int64(f.Base) && seg.file.CheckName(r.opt.FS) == nil {
 			list.segs = append(list.segs, seg)
 			continue
 		}
 		file, err := segmentsReadOnly.open(r.opt.FS, f.Path, size)
 		if err != nil {
+			for _, seg := range list.segs {
+				if old.find(seg.base) != seg {
+					seg.file.Close(nil)
+				}
+			}
 			return openError(contract.ComponentSegment, err)
 		}
 		list.segs = append(list.segs, &segment{base: int64(f.Base), file: file})
@@ -163,11 +186,12 @@ func (s *sidecar) readBound() (codec.Bound, error) {
 	defer s.boundMu.Unlock()
 	best := s.bound
 	var v codec.BoundView
+	var b [codec.BoundSize]byte
 	for slot := range int64(2) {
-		if _, err := s.boundFile.file.ReadAt(s.boundFile.buf, slot*s.boundFile.size); err != nil {
+		if _, err := s.boundFile.file.ReadAt(b[:], slot*s.boundFile.size); err != nil {
 			return best, err
 		}
-		if v.Parse(s.boundFile.buf) == nil && v.LogID() == best.LogID && v.Sequence() >= best.Sequence {
+		if v.Parse(b[:]) == nil && v.LogID() == best.LogID && v.Sequence() >= best.Sequence {
 			best.Sequence, best.Durable, best.Appended, best.Window = v.Sequence(), v.Durable(), v.Appended(), v.Window()
 		}
 	}

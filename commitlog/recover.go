@@ -1,12 +1,14 @@
 package commitlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/stratalog/stratalog/codec"
@@ -136,9 +138,7 @@ func (l *Log) checkRoot() error {
 	info, err := l.opt.FS.Stat(l.opt.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err = l.opt.FS.MkdirAll(l.opt.Dir); err == nil {
-			err = l.opt.FS.SyncDir(path.Dir(l.opt.Dir))
-		}
+		err = mkdirDurable(l.opt.FS, l.opt.Dir)
 	case err == nil && !info.IsDir:
 		return invalidOption("%s is not a directory", l.opt.Dir)
 	}
@@ -226,7 +226,7 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		l.report.NewEpoch = true
 	}
 	if !facts.untouched(end, s, list) {
-		if err := l.cutTail(ctx, end); err != nil {
+		if err := l.cutTail(ctx, end, l.side.bound.Appended); err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
 	}
@@ -304,44 +304,79 @@ func (l *Log) prepareFiles(facts startFacts) error {
 		return err
 	}
 	found := sidecarFound{state: facts.state, bound: facts.bound}
-	if err := l.side.create(found, l.size, l.clk.Now().UnixMilli()); err != nil {
+	list := l.segs.Load()
+	if err := l.side.create(found, l.size, list.min(), l.clk.Now().UnixMilli()); err != nil {
 		return err
 	}
+	var used []vfs.FileID
+	for _, seg := range list.segs {
+		info, err := seg.file.Handle().Stat()
+		if err != nil {
+			return err
+		}
+		used = append(used, info.ID)
+	}
 	var err error
-	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size)
-	return err
+	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size, used...)
+	if err != nil {
+		return err
+	}
+	// The last owner may have died between a change of a name and its sync.
+	dirs := []string{l.spares.Dir(), path.Join(l.opt.Dir, SidecarDir), l.opt.Dir}
+	for _, dir := range l.opt.Catalog.Dirs() {
+		if dir = path.Dir(dir); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if err := l.syncDirs(dirs...); err != nil {
+		return err
+	}
+	if err := l.opt.FS.SyncDir(path.Dir(path.Clean(l.opt.Dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err // who may not read the directory above did not make the root either
+	}
+	return nil
 }
 
-// cutTail makes everything from end on zero and durable: the rest of the
-// segment that holds end, and the segments behind it. One segment of zeros is
-// kept as the next one; others become spares; one with bytes is set aside.
-func (l *Log) cutTail(ctx context.Context, end int64) error {
-	list := l.segs.Load()
-	keep := &segmentList{size: l.size}
-	for _, seg := range list.segs {
-		b := seg.file.Bytes()
-		switch {
-		case seg.end() <= end:
-			keep.segs = append(keep.segs, seg)
-			continue
-		case seg.base <= end:
-			last := lastNonZero(b[end-seg.base:])
-			if last >= 0 {
-				l.report.Cut = contract.Range{Start: contract.Offset(end), End: contract.Offset(end + int64(last) + 1)}
-				if err := mmap.Zero(ctx, seg.file.Handle(), end-seg.base, int64(last)+1); err != nil {
-					return err
-				}
-			}
-			keep.segs = append(keep.segs, seg)
-			continue
+// mkdirDurable makes dir and its parents. What it makes is durable.
+func mkdirDurable(fsys vfs.FS, dir string) error {
+	dir = path.Clean(dir)
+	made := []string{}
+	for d := dir; ; d = path.Dir(d) {
+		if _, err := fsys.Stat(d); err == nil || d == path.Dir(d) {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		if last := lastNonZero(b); last >= 0 {
-			l.report.Cut = contract.Range{Start: contract.Offset(end), End: contract.Offset(seg.base + int64(last) + 1)}
+		made = append(made, d)
+	}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, d := range made {
+		if err := fsys.SyncDir(path.Dir(d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutTail makes everything from end on zero and durable: first the segments
+// behind the one that holds end, from the back, so that a crash on the way
+// leaves no gap, then the rest of that one. A segment of zeros becomes a spare;
+// one with bytes is set aside. written is how far bytes may have been written:
+// up to there zeros are written even over zeros, as those may be in memory only.
+func (l *Log) cutTail(ctx context.Context, end, written int64) error {
+	list := l.segs.Load()
+	n := len(list.segs)
+	for ; n > 0 && list.segs[n-1].base > end; n-- {
+		seg := list.segs[n-1]
+		if last := lastNonZero(seg.file.Bytes()); last >= 0 {
+			l.noteCut(end, seg.base+int64(last)+1)
 			to, err := l.setAside(seg)
 			if err != nil {
 				return err
 			}
-			l.report.SetAside = append(l.report.SetAside, to)
+			l.report.SetAside = append([]string{to}, l.report.SetAside...)
 		} else {
 			if err := l.spares.Return(seg.file.Path()); err != nil {
 				return err
@@ -351,9 +386,23 @@ func (l *Log) cutTail(ctx context.Context, end int64) error {
 			}
 		}
 		seg.file.Close(nil)
+		l.segs.Store(&segmentList{size: list.size, segs: list.segs[: n-1 : n-1]})
 	}
-	l.segs.Store(keep)
-	return nil
+	if n == 0 || list.segs[n-1].end() <= end {
+		return nil
+	}
+	seg := list.segs[n-1]
+	from, to := end-seg.base, min(written, seg.end())-seg.base
+	if last := lastNonZero(seg.file.Bytes()[from:]); last >= 0 {
+		l.noteCut(end, end+int64(last)+1)
+		to = max(to, from+int64(last)+1)
+	}
+	return mmap.Zero(ctx, seg.file.Handle(), from, to-from)
+}
+
+// noteCut puts [from, to) into the report, joined to what is there.
+func (l *Log) noteCut(from, to int64) {
+	l.report.Cut = contract.Range{Start: contract.Offset(from), End: max(l.report.Cut.End, contract.Offset(to))}
 }
 
 // rewriteTail writes the bytes of [from, end) once more, from memory, and
@@ -364,7 +413,7 @@ func (l *Log) cutTail(ctx context.Context, end int64) error {
 func (l *Log) rewriteTail(from, end int64) error {
 	list := l.segs.Load()
 	rewrite := max(from, end-l.window())
-	for _, seg := range list.overlapping(from, max(end, from+1)) {
+	for _, seg := range list.overlapping(from, end+1) {
 		handle := seg.file.Handle()
 		for off := max(rewrite, seg.base); off < min(end, seg.end()); {
 			n := min(rewritePiece, min(end, seg.end())-off)
@@ -386,20 +435,19 @@ const rewritePiece = 1 << 20
 // enter publishes end as the log's end and gets ready for appends behind it.
 func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	list := l.segs.Load()
-	l.tail = end
-	l.active = list.find(end)
-	if l.active == nil && len(list.segs) == 0 {
+	active := list.find(end)
+	if active == nil && len(list.segs) == 0 {
 		seg, err := l.makeSegment(ctx, end, func(zeroed int64) bool { return zeroed >= firstZeroed })
 		if err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
-		l.active = seg
+		active = seg
 		l.segs.Store(list.with(seg))
 	}
-	l.unreserved, l.nextErr = false, nil
-	if l.active != nil {
-		if err := l.active.file.Handle().Allocate(0, l.size); isDiskFull(err) {
-			l.unreserved, l.nextErr = true, err
+	var full error
+	if active != nil {
+		if err := active.file.Handle().Allocate(0, l.size); isDiskFull(err) {
+			full = err
 		} else if err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
@@ -413,22 +461,64 @@ func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	if err := l.side.syncBound(); err != nil {
 		return openError(contract.ComponentSidecar, err)
 	}
-	l.lastStoreTime = max(lastStoreTime, l.storeTimeBefore(end))
+	lastStoreTime = max(lastStoreTime, l.storeTimeBefore(end))
+	l.mu.Lock()
+	l.tail, l.active = end, active
+	l.unreserved, l.nextErr = full != nil, full
+	l.lastStoreTime = lastStoreTime
+	l.mu.Unlock()
+	l.lower(end)
 	l.appended.Store(end)
 	l.durable.Store(end)
-	l.confirmed.Store(min(l.confirmed.Load(), end))
 	l.publish()
 	l.report.Epoch = l.side.epoch()
 	return nil
 }
 
-// storeTimeBefore returns the store time of the record that ends at end, as far
-// as it can be found cheaply: the records of its segment's last stretch.
+// lastRecordTime looks for the record of seg that ends at end, from the back.
+func (l *Log) lastRecordTime(seg *segment, end int64) (int64, bool) {
+	b, last := seg.file.Bytes(), int(end-seg.base)
+	ranges := *l.ranges.Load()
+	var v codec.MessageView
+	for hi := last; hi > 0; {
+		lo := max(0, hi-populatePiece/16)
+		if err := seg.file.Populate(int64(lo), int64(hi-lo)); err != nil {
+			return 0, false
+		}
+		// A magic may straddle the edge of two pieces.
+		for piece := b[lo:min(hi+len(magicPrefix)-1, last)]; ; {
+			hit := bytes.LastIndex(piece, magicPrefix)
+			if hit < 0 {
+				break
+			}
+			piece = piece[:hit+len(magicPrefix)-1]
+			at := lo + hit - 4
+			if at < 0 {
+				continue
+			}
+			off := seg.base + int64(at)
+			if kind, size, _ := examine(&v, b[at:], off, ranges.contains(off)); kind != placeRecord || at+size > last {
+				continue
+			} else if rest := b[at+size:]; at+size == last ||
+				end == seg.end() && int(be32(rest)) == len(rest) && be32(rest[4:]) == codec.BlankMagic {
+				return v.StoreTimestamp(), true
+			}
+		}
+		hi = lo
+	}
+	return 0, false
+}
+
+// storeTimeBefore returns the store time of the record that ends at end; if it
+// cannot be found, the latest of its segment.
 func (l *Log) storeTimeBefore(end int64) int64 {
 	list := l.segs.Load()
 	seg := list.find(end - 1)
 	if end <= list.min() || seg == nil {
 		return 0
+	}
+	if t, ok := l.lastRecordTime(seg, end); ok {
+		return t
 	}
 	t := int64(0)
 	s := newScanner(list, *l.ranges.Load(), seg.base, end)

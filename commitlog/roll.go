@@ -9,6 +9,7 @@ import (
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/mmap"
 )
 
 const (
@@ -71,6 +72,9 @@ func (l *Log) segmentLoop(ctx context.Context) {
 // there, and puts it under its name. It also reserves the active segment's
 // space if that could not be done before.
 func (l *Log) prepareNext(ctx context.Context) error {
+	// Held to the end: a cut in between would leave the segment at a wrong place.
+	l.shapeMu.Lock()
+	defer l.shapeMu.Unlock()
 	l.mu.Lock()
 	active, unreserved, wanted := l.active, l.unreserved, l.nextAsked && l.next == nil
 	base := l.tail
@@ -142,12 +146,14 @@ func (l *Log) makeSegment(ctx context.Context, base int64, enough func(int64) bo
 	if err := l.opt.FS.Rename(spare, to); err != nil {
 		return nil, err
 	}
-	if err := l.syncDirs(l.spares.Dir()); err != nil {
-		return nil, err
+	err = l.syncDirs(l.spares.Dir())
+	var file *mmap.File
+	if err == nil {
+		file, err = l.mode().open(l.opt.FS, to, l.size)
 	}
-	file, err := l.mode().open(l.opt.FS, to, l.size)
 	if err != nil {
-		return nil, err
+		// The next attempt begins anew, with a rename of its own to sync.
+		return nil, errors.Join(err, l.opt.FS.Rename(to, spare))
 	}
 	return &segment{base: base, file: file}, nil
 }
@@ -176,9 +182,17 @@ func (l *Log) checkFloor() error {
 }
 
 // returnNext takes an unused next segment out of the log's directory again: it
-// was never written, so it is a ready spare.
+// was never written, so it is a ready spare. Under shapeMu, or alone.
 func (l *Log) returnNext() error {
-	if err := l.spares.Return(l.next.file.Path()); err != nil {
+	l.mu.Lock()
+	next := l.next
+	l.next, l.nextAsked = nil, false
+	l.mu.Unlock()
+	if next == nil {
+		return nil
+	}
+	defer next.file.Close(nil)
+	if err := l.spares.Return(next.file.Path()); err != nil {
 		return err
 	}
 	return l.syncDirs(l.spares.Dir())
@@ -203,5 +217,11 @@ func (l *Log) setAside(s *segment) (string, error) {
 	if err := s.file.Rename(l.opt.FS, to); err != nil {
 		return "", err
 	}
-	return to, errors.Join(l.opt.FS.SyncDir(path.Join(l.opt.Dir, SidecarDir)), l.syncDirs(l.cutDir()))
+	// The new name first: a power cut in between leaves two names, not none.
+	for _, dir := range []string{path.Join(l.opt.Dir, SidecarDir), l.cutDir()} {
+		if err := l.opt.FS.SyncDir(dir); err != nil {
+			return "", err
+		}
+	}
+	return to, l.syncDirs()
 }

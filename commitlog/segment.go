@@ -64,6 +64,11 @@ func (l *segmentList) with(s *segment) *segmentList {
 	return &segmentList{size: l.size, segs: append(append(segs, l.segs...), s)}
 }
 
+// withoutFirst returns a new list without the first segment.
+func (l *segmentList) withoutFirst() *segmentList {
+	return &segmentList{size: l.size, segs: l.segs[1:]}
+}
+
 // overlapping returns the segments that share a byte with [from, to).
 func (l *segmentList) overlapping(from, to int64) []*segment {
 	lo := sort.Search(len(l.segs), func(i int) bool { return l.segs[i].end() > from })

@@ -4,10 +4,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"path"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -68,36 +70,48 @@ type slotFile struct {
 	buf   []byte
 }
 
-// openSlots opens the two-slot file name in dir and reports the newest slot
-// that parse accepts; parse returns the slot's sequence number.
-func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, parse func([]byte) (uint64, error)) (*slotFile, []byte, sideStatus, error) {
+// slotScratch holds buffers for slots while they are read.
+var slotScratch = sync.Pool{New: func() any { return new([stateSlotSize]byte) }}
+
+// openSlots opens the two-slot file name in dir. parse reads one slot and
+// returns its sequence number; take is called when what parse read last is the
+// newest so far.
+func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, parse func([]byte) (uint64, error), take func()) (*slotFile, sideStatus, error) {
 	f, err := fsys.Open(name, flag)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, sideMissing, nil
+		return nil, sideMissing, nil
 	}
 	if err != nil {
-		return nil, nil, sideMissing, err
+		return nil, sideMissing, err
 	}
-	s := &slotFile{file: f, size: size, buf: make([]byte, size)}
-	status, best, newest := sideDamaged, []byte(nil), uint64(0)
+	scratch := slotScratch.Get().(*[stateSlotSize]byte)
+	defer slotScratch.Put(scratch)
+	s := &slotFile{file: f, size: size}
+	// A version is raised by writing both slots. So one slot of a newer version
+	// beside a good one of ours is damage to the former.
+	status, newest, newer := sideDamaged, uint64(0), false
 	for slot := range int64(2) {
-		b := make([]byte, size)
-		if _, err := f.ReadAt(b, slot*size); err != nil {
+		b := scratch[:size]
+		if _, err := f.ReadAt(b, slot*size); errors.Is(err, io.EOF) {
 			continue
+		} else if err != nil {
+			return nil, sideMissing, errors.Join(err, f.Close()) // no damage
 		}
 		seq, err := parse(b)
-		if errors.Is(err, codec.ErrNewerVersion) {
-			return nil, nil, sideNewer, f.Close()
-		}
-		if err == nil && (best == nil || seq > newest) {
-			status, best, newest = sideOK, b, seq
+		newer = newer || errors.Is(err, codec.ErrNewerVersion)
+		if err == nil && (status != sideOK || seq > newest) {
+			status, newest = sideOK, seq
 			s.write = 1 - slot
+			take()
 		}
+	}
+	if status != sideOK && newer {
+		status = sideNewer
 	}
 	if status != sideOK {
-		return nil, nil, status, f.Close()
+		return nil, status, f.Close()
 	}
-	return s, best, status, nil
+	return s, status, nil
 }
 
 // createSlots makes the file complete, first slot filled, under a temporary
@@ -153,6 +167,10 @@ func (s *slotFile) sync() error {
 	return nil
 }
 
+// settle makes the slot that was read the one that is on disk: the last owner
+// may have died between a write and its sync.
+func (s *slotFile) settle() error { return s.file.Datasync() }
+
 // sidecar is the log's memory of itself. It is safe for concurrent use.
 type sidecar struct {
 	fs  vfs.FS
@@ -168,6 +186,8 @@ type sidecar struct {
 	stateMu sync.Mutex
 	state   stateSlots
 	cursors stateSlots
+	// table is the epoch table as handed out, nil when it has to be made.
+	table atomic.Pointer[[]contract.EpochStart]
 	// cursorsFound says what the cursors file was when it was loaded.
 	cursorsFound sideStatus
 }
@@ -183,18 +203,16 @@ type stateSlots struct {
 
 // load reads the newest state in the file at name.
 func (s *stateSlots) load(fsys vfs.FS, name string, flag vfs.Flag) (sideStatus, error) {
-	file, raw, status, err := openSlots(fsys, name, stateSlotSize, flag, func(b []byte) (uint64, error) {
-		var st codec.State
+	var st codec.State
+	file, status, err := openSlots(fsys, name, stateSlotSize, flag, func(b []byte) (uint64, error) {
+		st = codec.State{} // with slices of its own
 		err := codec.ParseState(b, &st)
 		return st.Sequence, err
-	})
+	}, func() { s.State = st })
 	if err != nil || status != sideOK {
 		return status, err
 	}
 	s.file = file
-	if err := codec.ParseState(raw, &s.State); err != nil {
-		return sideDamaged, err
-	}
 	if s.Incompatible != 0 {
 		return sideNewer, nil
 	}
@@ -259,7 +277,6 @@ func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFoun
 	s := &sidecar{fs: fsys, dir: path.Join(root, SidecarDir)}
 	var found sidecarFound
 	var err error
-	var raw []byte
 	if found.state, err = s.state.load(fsys, path.Join(s.dir, stateName), flag); err != nil {
 		return nil, found, err
 	}
@@ -272,45 +289,48 @@ func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFoun
 	if s.cursorsFound == sideOK && found.state == sideOK && s.cursors.LogID != s.state.LogID {
 		s.cursorsFound = sideDamaged
 	}
-	s.boundFile, raw, found.bound, err = openSlots(fsys, path.Join(s.dir, boundName), boundSlotSize, flag,
+	var v codec.BoundView
+	s.boundFile, found.bound, err = openSlots(fsys, path.Join(s.dir, boundName), boundSlotSize, flag,
 		func(b []byte) (uint64, error) {
-			var v codec.BoundView
-			err := v.Parse(b)
-			if err != nil {
+			if err := v.Parse(b); err != nil {
 				return 0, err
 			}
 			return v.Sequence(), nil
+		}, func() {
+			s.bound = codec.Bound{Sequence: v.Sequence(), Epoch: v.Epoch(), Durable: v.Durable(), Window: v.Window(),
+				Appended: v.Appended(), LogID: v.LogID()}
 		})
 	if err != nil {
 		return nil, found, errors.Join(err, s.close())
 	}
-	if found.bound == sideOK {
-		var v codec.BoundView
-		if err := v.Parse(raw); err != nil {
-			return nil, found, errors.Join(err, s.close())
-		}
-		s.bound = codec.Bound{Sequence: v.Sequence(), Epoch: v.Epoch(), Durable: v.Durable(), Window: v.Window(),
-			Appended: v.Appended(), LogID: v.LogID()}
-		if found.state == sideOK && s.bound.LogID != s.state.LogID {
-			found.bound = sideDamaged
-			found.reason = "the bound belongs to another log"
-		}
+	if found.bound == sideOK && found.state == sideOK && s.bound.LogID != s.state.LogID {
+		found.bound = sideDamaged
+		found.reason = "the bound belongs to another log"
 	}
 	return s, found, nil
 }
 
-// create makes what is missing or damaged of the sidecar's files, durably, for
-// a log of the given segment size.
-func (s *sidecar) create(found sidecarFound, segmentSize, now int64) error {
-	cursorsOK := s.cursorsFound == sideOK && found.state == sideOK
-	if found.state == sideOK && found.bound == sideOK && cursorsOK {
-		return nil
-	}
+// create makes what is missing or damaged of the sidecar's files for a log that
+// starts at first, and what is there durable. The caller syncs the directory.
+func (s *sidecar) create(found sidecarFound, segmentSize, first, now int64) error {
 	if err := s.fs.MkdirAll(s.dir); err != nil {
 		return err
 	}
-	if err := s.fs.SyncDir(path.Dir(s.dir)); err != nil {
-		return err
+	cursorsOK := s.cursorsFound == sideOK && found.state == sideOK
+	if found.state == sideOK {
+		if err := s.state.file.settle(); err != nil {
+			return err
+		}
+	}
+	if cursorsOK {
+		if err := s.cursors.file.settle(); err != nil {
+			return err
+		}
+	}
+	if found.bound == sideOK {
+		if err := s.boundFile.settle(); err != nil {
+			return err
+		}
 	}
 	if found.state != sideOK {
 		s.state.State = codec.State{SegmentSize: segmentSize, CreatedAt: now,
@@ -336,7 +356,7 @@ func (s *sidecar) create(found sidecarFound, segmentSize, now int64) error {
 				return err
 			}
 		}
-		s.bound = codec.Bound{Sequence: 1, Epoch: s.epochLocked(), LogID: s.state.LogID}
+		s.bound = codec.Bound{Sequence: 1, Epoch: s.epochLocked(), Durable: first, Appended: first, LogID: s.state.LogID}
 		if _, err := s.bound.Encode(s.boundBuf[:]); err != nil {
 			return err
 		}
@@ -346,7 +366,7 @@ func (s *sidecar) create(found sidecarFound, segmentSize, now int64) error {
 		}
 		s.boundFile = f
 	}
-	return s.fs.SyncDir(s.dir)
+	return nil
 }
 
 // putBound records durable and appended, without a sync.
@@ -371,6 +391,13 @@ func (s *sidecar) syncBound() error {
 	return s.boundFile.sync()
 }
 
+// durableBound makes the bound durable and returns it.
+func (s *sidecar) durableBound() (int64, error) {
+	s.boundMu.Lock()
+	defer s.boundMu.Unlock()
+	return s.bound.Durable, s.boundFile.sync()
+}
+
 // update changes the state and makes the change durable.
 func (s *sidecar) update(change func(*codec.State)) error {
 	s.stateMu.Lock()
@@ -391,6 +418,7 @@ func (s *sidecar) newEpoch(start int64) error {
 	if last.Start == start && last.Epoch > 1 && durable <= start {
 		return nil
 	}
+	defer s.table.Store(nil)
 	return s.update(func(st *codec.State) {
 		st.Epochs = append(st.Epochs, codec.EpochEntry{Epoch: last.Epoch + 1, Start: start})
 		if n := len(st.Epochs) - maxEpochs; n > 0 {
@@ -399,14 +427,18 @@ func (s *sidecar) newEpoch(start int64) error {
 	})
 }
 
-// epochs returns a copy of the epoch table.
+// epochs returns the epoch table; nobody changes what was returned.
 func (s *sidecar) epochs() []contract.EpochStart {
+	if table := s.table.Load(); table != nil {
+		return *table
+	}
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	table := make([]contract.EpochStart, len(s.state.Epochs))
 	for i, e := range s.state.Epochs {
 		table[i] = contract.EpochStart{Epoch: contract.Epoch(e.Epoch), Start: contract.Offset(e.Start)}
 	}
+	s.table.Store(&table)
 	return table
 }
 
@@ -414,11 +446,13 @@ func (s *sidecar) epochLocked() uint32 {
 	return s.state.Epochs[len(s.state.Epochs)-1].Epoch
 }
 
-// epoch returns the current epoch.
+// epoch returns the current epoch, 0 if there is no sidecar.
 func (s *sidecar) epoch() contract.Epoch {
-	s.stateMu.Lock()
-	defer s.stateMu.Unlock()
-	return contract.Epoch(s.epochLocked())
+	table := s.epochs()
+	if len(table) == 0 {
+		return 0
+	}
+	return table[len(table)-1].Epoch
 }
 
 // ranges returns the parts of the log that we wrote with a checksum on every
@@ -520,6 +554,12 @@ func (s *sidecar) reopen() error {
 			return err
 		}
 	}
+	return s.heal()
+}
+
+// heal lets state and cursors be written again after a failure: through fresh
+// descriptors, the slot that failed from memory.
+func (s *sidecar) heal() error {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	for name, st := range map[string]*stateSlots{stateName: &s.state, cursorsName: &s.cursors} {

@@ -2,7 +2,9 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -13,15 +15,17 @@ import (
 // [durable, appended) is written again from memory, record by record as far as
 // the records are whole, or cut (which starts a new epoch); then it is synced
 // through fresh descriptors, and only that sync lifts the fence. On a log that
-// is not fenced it does nothing.
+// is not fenced it only lets the sidecar write again, if that had failed.
 func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport, error) {
+	l.shapeMu.Lock()
+	defer l.shapeMu.Unlock()
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()
 	l.writeMu.Lock()
 	defer l.writeMu.Unlock()
 	cause := l.fenceErr()
 	if cause == nil {
-		return l.report, nil
+		return l.report, l.side.heal()
 	}
 	began := l.clk.Mono()
 	l.report = RecoveryReport{Start: "fenced", Tail: "nothing behind", CutCause: cause}
@@ -51,7 +55,10 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 		}
 		l.report.NewEpoch = true
 	}
-	err := l.cutTail(ctx, end)
+	err := l.returnNext()
+	if err == nil {
+		err = l.cutTail(ctx, end, placed)
+	}
 	if err == nil {
 		err = l.rewriteTail(from, end)
 	}
@@ -66,23 +73,12 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 }
 
 // resume lets appends go on at end after bytes behind it were cut. Under
-// commitMu and writeMu.
+// shapeMu, commitMu and writeMu.
 func (l *Log) resume(ctx context.Context, end int64, source OffsetSource) error {
 	l.mu.Lock()
-	// A next segment made meanwhile lies behind the wrong one now.
-	stale := l.next
-	l.next, l.nextAsked = nil, false
 	l.filling = &batch{}
 	lastStoreTime := l.lastStoreTime
 	l.mu.Unlock()
-	if stale != nil {
-		l.next = stale
-		if err := l.returnNext(); err != nil {
-			return openError(contract.ComponentSegment, err)
-		}
-		l.next = nil
-		stale.file.Close(nil)
-	}
 	if err := l.enter(ctx, end, lastStoreTime); err != nil {
 		return err
 	}
@@ -104,6 +100,10 @@ func (l *Log) resume(ctx context.Context, end int64, source OffsetSource) error 
 // the way leaves a whole shorter log. A new epoch starts at off. Appends wait
 // meanwhile; those that were not answered are synced first.
 func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source OffsetSource) error {
+	// Completions run when no lock is held: they may append.
+	defer l.runDone()
+	l.shapeMu.Lock()
+	defer l.shapeMu.Unlock()
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()
 	if err := l.commit(false); err != nil {
@@ -121,7 +121,6 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 		return l.fenceErr()
 	}
 	l.settle(l.durable.Load())
-	defer l.runDone()
 	at := int64(off)
 	if err := l.checkBoundary(at); err != nil {
 		return err
@@ -129,27 +128,30 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 	if at == l.tail {
 		return nil
 	}
+	// The next segment goes before the one that it follows.
+	if err := l.returnNext(); err != nil {
+		return err
+	}
 	if err := l.side.newEpoch(at); err != nil {
 		return err
 	}
 	// The bound goes down first: a crash then finds a tail, not damage.
-	if err := l.side.putBound(at, l.appended.Load(), l.window()); err != nil {
-		return err
+	err := l.side.putBound(at, l.appended.Load(), l.window())
+	if err == nil {
+		err = l.side.syncBound()
 	}
-	if err := l.side.syncBound(); err != nil {
-		return err
+	if err == nil {
+		l.lower(at)
+		if err = l.dropFrom(ctx, at); err == nil {
+			err = l.resume(ctx, at, source)
+		}
 	}
-	l.confirmed.Store(min(l.confirmed.Load(), at))
-	l.durable.Store(min(l.durable.Load(), at))
-	if err := l.dropFrom(ctx, at); err != nil {
+	if err != nil {
+		// Whether the bytes are gone is not known: Recover decides.
 		l.raiseFence(err, nil)
 		return openError(contract.ComponentSegment, err)
 	}
-	l.appended.Store(at)
-	l.mu.Lock()
-	l.tail = at
-	l.mu.Unlock()
-	return l.resume(ctx, at, source)
+	return nil
 }
 
 // freeze makes appends wait, or lets them go on.
@@ -200,7 +202,9 @@ func (l *Log) dropFrom(ctx context.Context, at int64) error {
 	from := max(at, last.base)
 	end := last.base + int64(lastNonZero(last.file.Bytes())) + 1
 	for end > from {
-		piece := min(end-from, rewritePiece)
+		// No larger than the window: what a power cut leaves of a piece must
+		// still look like a tail.
+		piece := min(end-from, rewritePiece, l.window())
 		if err := mmap.Zero(ctx, last.file.Handle(), end-piece-last.base, piece); err != nil {
 			return err
 		}
@@ -213,24 +217,39 @@ func (l *Log) dropFrom(ctx context.Context, at int64) error {
 // the active one. A segment with live leases keeps its bytes until they are
 // released; its name goes at once. It returns the log's new start.
 func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
-	l.mu.Lock()
+	l.shapeMu.Lock()
+	defer l.shapeMu.Unlock()
 	list := l.segs.Load()
-	n := 0
-	for n < len(list.segs)-1 && list.segs[n].end() <= int64(off) && list.segs[n].end() <= l.durable.Load() {
-		n++
+	if len(list.segs) < 2 || list.segs[0].end() > int64(off) {
+		return l.MinOffset(), nil
 	}
-	l.segs.Store(&segmentList{size: list.size, segs: list.segs[n:]})
-	l.mu.Unlock()
-	for _, seg := range list.segs[:n] {
-		seg.file.Close(nil)
-		if err := l.opt.FS.Remove(seg.file.Path()); err != nil {
+	// The bound on disk must not lie below the first segment that is left.
+	bound, err := l.side.durableBound()
+	if err != nil {
+		err = contract.NewError(contract.KindIO, contract.OpAdmin, contract.ComponentSidecar, "retire", err)
+		l.raiseFence(err, nil)
+		l.runDone()
+		return l.MinOffset(), err
+	}
+	for _, seg := range list.segs[:len(list.segs)-1] {
+		if seg.end() > min(int64(off), bound) {
+			break
+		}
+		// One after the other, each durably: a power cut must not leave a gap.
+		err := l.opt.FS.Remove(seg.file.Path())
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // an earlier call came as far as this
+		}
+		if err == nil {
+			err = l.syncDirs()
+		}
+		if err != nil {
 			return l.MinOffset(), contract.NewError(contract.KindIO, contract.OpAdmin, contract.ComponentSegment, "retire", err)
 		}
-	}
-	if n > 0 {
-		if err := l.syncDirs(); err != nil {
-			return l.MinOffset(), err
-		}
+		l.mu.Lock()
+		l.segs.Store(l.segs.Load().withoutFirst())
+		l.mu.Unlock()
+		seg.file.Close(nil)
 	}
 	return l.MinOffset(), nil
 }

@@ -1,6 +1,9 @@
 package contract
 
-import "context"
+import (
+	"context"
+	"net/netip"
+)
 
 // Message is what a producer hands to an append. The store copies everything
 // before Submit returns, so the caller may reuse all slices at once.
@@ -32,12 +35,19 @@ type Message struct {
 
 // Host is an IPv4 or IPv6 address with a port, as the record format keeps it.
 type Host struct {
-	// Addr holds the address; for IPv4 only the first 4 bytes count.
+	// Addr holds the address as netip.Addr.As16 gives it; for IPv4 the last 4
+	// bytes count.
 	Addr [16]byte
 	// Port is stored as a 32-bit integer.
 	Port int32
 	// IPv6 tells the family.
 	IPv6 bool
+}
+
+// HostOf returns the host of a.
+func HostOf(a netip.AddrPort) Host {
+	addr := a.Addr().Unmap()
+	return Host{Addr: addr.As16(), Port: int32(a.Port()), IPv6: addr.Is6()}
 }
 
 // Completion is called exactly once for each admitted append, in log order

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +36,9 @@ type Spares struct {
 
 // NewSpares returns the keeper of dir for files of size bytes. dir is made if
 // it is missing; spares of an earlier run are kept, those of another size are
-// removed.
-func NewSpares(fsys vfs.FS, dir string, size int64) (*Spares, error) {
+// removed. So are second names, of one another or of the files used: a power
+// cut in the middle of a rename may leave two.
+func NewSpares(fsys vfs.FS, dir string, size int64, used ...vfs.FileID) (*Spares, error) {
 	s := &Spares{fs: fsys, dir: dir, size: size}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return nil, err
@@ -50,12 +52,13 @@ func NewSpares(fsys vfs.FS, dir string, size int64) (*Spares, error) {
 		if err != nil {
 			return nil, err
 		}
-		if info.Size != size || strings.HasSuffix(name, buildingSuffix) {
+		if info.Size != size || strings.HasSuffix(name, buildingSuffix) || slices.Contains(used, info.ID) {
 			if err := fsys.Remove(path.Join(dir, name)); err != nil {
 				return nil, err
 			}
 			continue
 		}
+		used = append(used, info.ID)
 		s.next = max(s.next, number(name)+1)
 	}
 	return s, nil

@@ -28,6 +28,11 @@ import (
 // what Go answers after it.
 var ErrClosed = errors.New("task: group is closed")
 
+// maxPanics is how many panics a group keeps for its report: the first ones tell
+// what went wrong, and a task that is started again and again must not fill the
+// memory.
+const maxPanics = 16
+
 // Group owns goroutines. All methods are safe for concurrent use.
 type Group struct {
 	name   string
@@ -37,12 +42,12 @@ type Group struct {
 	mu      sync.Mutex
 	closed  bool
 	next    int
-	running map[int]string // Names by the order of starting.
-	done    []string       // Names in the order of ending.
+	running map[int]string  // Names by the order of starting.
+	done    []string        // Names in the order of ending, each once.
+	seen    map[string]bool // The names in done.
 	panics  []Panic
 	idle    chan struct{} // Closed while nothing runs.
 	onPanic func(Panic)
-	last    map[string]bool // Names already in done: a task that comes again is listed once.
 }
 
 // Panic is a task that panicked.
@@ -63,7 +68,7 @@ func (p Panic) Unwrap() error {
 
 // New returns a group without tasks. The name comes before theirs in reports.
 func New(name string) *Group {
-	g := &Group{name: name, running: map[int]string{}, last: map[string]bool{}}
+	g := &Group{name: name, running: map[int]string{}, seen: map[string]bool{}}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.idle = make(chan struct{})
 	close(g.idle)
@@ -119,7 +124,9 @@ func (g *Group) panicked(p Panic) {
 		p.Value = "runtime.Goexit"
 	}
 	g.mu.Lock()
-	g.panics = append(g.panics, p)
+	if len(g.panics) < maxPanics {
+		g.panics = append(g.panics, p)
+	}
 	f := g.onPanic
 	g.mu.Unlock()
 	if f != nil {
@@ -131,8 +138,8 @@ func (g *Group) finish(id int, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.running, id)
-	if !g.last[name] {
-		g.last[name] = true
+	if !g.seen[name] {
+		g.seen[name] = true
 		g.done = append(g.done, name)
 	}
 	if len(g.running) == 0 {
@@ -202,7 +209,7 @@ type Report struct {
 	Group     string
 	Completed []string // Ended tasks, panicked ones too; a name that ran often is there once.
 	Running   []string // Tasks that had not ended by the deadline.
-	Panicked  []Panic
+	Panicked  []Panic  // The first few.
 }
 
 // Err returns nil if all tasks ended and none panicked, else an error that

@@ -62,111 +62,6 @@ func wantStates(t testing.TB, got map[string]int, want ...string) {
 	}
 }
 
-func TestSimUnsyncedNameIsLost(t *testing.T) {
-	s := NewSim()
-	f := create(t, s, "/a", "x")
-	check(t, f.Sync())
-	wantStates(t, states(t, s, func(c *Sim) string { return names(t, c, "/") }), "", "a=x")
-	check(t, s.SyncDir("/"))
-	if s.PendingCount() != 0 {
-		t.Errorf("pending: %v", s.Pending())
-	}
-	wantStates(t, states(t, s, func(c *Sim) string { return names(t, c, "/") }), "a=x")
-}
-
-func TestSimDirectoryTakesItsFilesAlong(t *testing.T) {
-	s := NewSim()
-	check(t, s.MkdirAll("/d/e"))
-	durable(t, s, "/d/e/a", "x")
-	check(t, s.SyncDir("/d"))
-	wantStates(t, states(t, s, func(c *Sim) string { return names(t, c, "/") }), "", "d/")
-	check(t, s.SyncDir("/"))
-	if got := names(t, s.Crash(AllOld()), "/d/e"); got != "a=x" {
-		t.Errorf("found %q", got)
-	}
-}
-
-func TestSimRenameWithinADirectoryIsAtomic(t *testing.T) {
-	s := NewSim()
-	durable(t, s, "/state", "old")
-	durable(t, s, "/state.tmp", "new")
-	check(t, s.Rename("/state.tmp", "/state"))
-	see := func(c *Sim) string { return names(t, c, "/") }
-	wantStates(t, states(t, s, see), "state=old state.tmp=new", "state=new")
-	check(t, s.SyncDir("/"))
-	wantStates(t, states(t, s, see), "state=new")
-}
-
-func TestSimRenameOfAnUnsyncedFileMayComeEmpty(t *testing.T) {
-	s := NewSim()
-	durable(t, s, "/state", "old")
-	create(t, s, "/state.tmp", "new")
-	check(t, s.Rename("/state.tmp", "/state"))
-	see := func(c *Sim) string { return content(t, c, "/state") }
-	wantStates(t, states(t, s, see), "old", "new", "", "\x00\x00\x00")
-}
-
-func TestSimChainedRenamesNeverLoseTheFile(t *testing.T) {
-	s := NewSim()
-	durable(t, s, "/a", "x")
-	check(t, s.Rename("/a", "/b"))
-	check(t, s.Rename("/b", "/c"))
-	see := func(c *Sim) string { return names(t, c, "/") }
-	wantStates(t, states(t, s, see), "a=x", "b=x", "c=x")
-}
-
-func TestSimRenameBetweenDirectories(t *testing.T) {
-	build := func(opt SimOptions) *Sim {
-		s := NewSimOptions(opt)
-		check(t, s.MkdirAll("/p"))
-		check(t, s.MkdirAll("/q"))
-		check(t, s.SyncDir("/"))
-		durable(t, s, "/p/a", "x")
-		check(t, s.Rename("/p/a", "/q/b"))
-		return s
-	}
-	see := func(c *Sim) string { return names(t, c, "/p") + "|" + names(t, c, "/q") }
-	s := build(SimOptions{})
-	wantStates(t, states(t, s, see), "a=x|", "a=x|b=x", "|b=x", "|")
-	c := s.Crash(Mask(2)) // Both names.
-	a, err := c.Stat("/p/a")
-	check(t, err)
-	b, err := c.Stat("/q/b")
-	check(t, err)
-	if a.ID != b.ID {
-		t.Error("two names, two files")
-	}
-	check(t, c.Remove("/p/a"))
-	check(t, c.SyncDir("/p"))
-	if got := see(c.Crash(AllOld())); got != "|b=x" {
-		t.Errorf("after removing one name of two: %q", got)
-	}
-	check(t, s.SyncDir("/q"))
-	wantStates(t, states(t, s, see), "a=x|b=x", "|b=x")
-	check(t, s.SyncDir("/p"))
-	wantStates(t, states(t, s, see), "|b=x")
-
-	s = build(SimOptions{JournaledRename: true})
-	wantStates(t, states(t, s, see), "a=x|", "|b=x")
-	wantStates(t, states(t, s.Kill(), see), "a=x|", "|b=x")
-	check(t, s.SyncDir("/q"))
-	wantStates(t, states(t, s, see), "|b=x")
-}
-
-func TestSimRemovedFileMayComeBack(t *testing.T) {
-	s := NewSim()
-	durable(t, s, "/a", "x")
-	check(t, s.Remove("/a"))
-	create(t, s, "/a", "y")
-	see := func(c *Sim) string { return names(t, c, "/") }
-	got := states(t, s, see)
-	wantStates(t, got, "a=x", "", "a=y", "a=", "a=\x00")
-	check(t, s.SyncDir("/"))
-	if got := states(t, s, see); got["a=x"] != 0 || got[""] != 0 {
-		t.Errorf("states after the sync: %v", got)
-	}
-}
-
 func TestSimTornSectors(t *testing.T) {
 	s := NewSim()
 	f := durable(t, s, "/a", strings.Repeat("o", 3*sectorSize))
@@ -238,13 +133,33 @@ func TestSimSizeBeforeData(t *testing.T) {
 
 func TestSimDatasyncLeavesShrinkingPending(t *testing.T) {
 	s := NewSim()
-	f := durable(t, s, "/a", "0123456789")
+	f := durable(t, s, "/a", strings.Repeat("x", pageSize+10))
 	check(t, f.Truncate(5))
 	check(t, f.Datasync())
-	size := func(c *Sim) string { return fmt.Sprint(len(content(t, c, "/a"))) }
-	wantStates(t, states(t, s, size), "10", "5")
+	see := func(c *Sim) string {
+		p := content(t, c, "/a")
+		return fmt.Sprint(len(p), p[len(p)-1])
+	}
+	wantStates(t, states(t, s, see), "4106 120", "4106 0", "5 120")
 	check(t, f.Sync())
-	wantStates(t, states(t, s, size), "5")
+	wantStates(t, states(t, s, see), "5 120")
+}
+
+func TestSimSizesInBetween(t *testing.T) {
+	s := NewSim()
+	f := durable(t, s, "/a", "")
+	for size := int64(1); size <= 9; size++ {
+		check(t, f.Truncate(size))
+	}
+	seen := map[int]bool{}
+	for v := range maxVersions {
+		seen[len(content(t, s.Crash(func(int, int, Item) int { return v }), "/a"))] = true
+	}
+	for _, want := range []int{0, 7, 8, 9} {
+		if !seen[want] {
+			t.Errorf("size %d was never kept, of %v", want, seen)
+		}
+	}
 }
 
 func TestSimAllocateIsPending(t *testing.T) {
@@ -340,6 +255,21 @@ func TestSimFailedSyncSparesRewrittenSectors(t *testing.T) {
 	}
 }
 
+func TestSimDropCachesShowsNothingBehindTheEnd(t *testing.T) {
+	s := NewSim()
+	f := durable(t, s, "/a", strings.Repeat("x", 1024))
+	_, err := f.WriteAt(make([]byte, 512), 512)
+	check(t, err)
+	s.FailSync("a", 1, syscall.EIO, true)
+	wantErr(t, f.Sync(), syscall.EIO)
+	check(t, f.Truncate(512))
+	s.DropCaches()
+	check(t, f.Truncate(1024))
+	if got := content(t, s, "/a"); got[511] != 'x' || got[512] != 0 {
+		t.Errorf("content %q", got[511:513])
+	}
+}
+
 func TestSimFailSyncWithoutDropping(t *testing.T) {
 	s := NewSim()
 	f := create(t, s, "/log", "x")
@@ -424,6 +354,31 @@ func TestSimClonesAreIndependent(t *testing.T) {
 		if got := content(t, c, "/a"); got[200] != byte('a'+i) {
 			t.Errorf("clone %d holds %q", i, got[200])
 		}
+	}
+}
+
+func TestSimClonesShareNoTable(t *testing.T) {
+	s := NewSim()
+	f := durable(t, s, "/a", strings.Repeat("x", 3*pageSize))
+	c := s.Crash(AllOld())
+	g := open(t, c, "/a", ReadWrite)
+	check(t, g.Truncate(pageSize))
+	_, err := g.WriteAt([]byte("y"), pageSize)
+	check(t, err)
+	check(t, g.Sync())
+	if got := content(t, s, "/a"); got != strings.Repeat("x", 3*pageSize) {
+		t.Error("the origin changed")
+	}
+	// A page that a crash had to build is as much on disk as any other.
+	_, err = f.WriteAt(bytes.Repeat([]byte("z"), 1024), 0)
+	check(t, err)
+	c = s.Crash(Mask(1))
+	want := content(t, c, "/a")
+	g = open(t, c, "/a", ReadWrite)
+	_, err = g.WriteAt([]byte("w"), 100)
+	check(t, err)
+	if got := content(t, c.Crash(AllOld()), "/a"); got != want || want[0] != 'z' || want[512] != 'x' {
+		t.Error("an unsynced write is on disk")
 	}
 }
 

@@ -1,0 +1,39 @@
+package cq
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/stratalog/stratalog/codec"
+)
+
+// scheduleTopic is the topic whose units carry the time of delivery instead of
+// the hash of the tags, and propertyDelay the property with the delay's level.
+const (
+	scheduleTopic = "SCHEDULE_TOPIC_XXXX"
+	propertyDelay = "DELAY"
+)
+
+// DefaultDelayLevels returns RocketMQ's delays for the levels from 1 on.
+func DefaultDelayLevels() []time.Duration {
+	return []time.Duration{
+		time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
+		3 * time.Minute, 4 * time.Minute, 5 * time.Minute, 6 * time.Minute, 7 * time.Minute,
+		8 * time.Minute, 9 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute,
+		time.Hour, 2 * time.Hour,
+	}
+}
+
+// tagsCode returns the tags code of a record's unit.
+func (s *Store) tagsCode(rec *codec.MessageView) int64 {
+	if string(rec.Topic()) == scheduleTopic && len(s.opts.DelayLevels) > 0 {
+		if value, ok := codec.FindProperty(rec.Properties(), propertyDelay); ok {
+			level, err := strconv.ParseInt(string(value), 10, 32)
+			if err == nil && level > 0 {
+				level = min(level, int64(len(s.opts.DelayLevels)))
+				return rec.StoreTimestamp() + s.opts.DelayLevels[level-1].Milliseconds()
+			}
+		}
+	}
+	return codec.TagsCode(rec.Properties())
+}
