@@ -175,8 +175,12 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	undo.add(func() error { return s.log.Close(false) })
 	s.report.Log = s.log.Report()
 
+	size, err := queueFileSize(s.opt)
+	if err != nil {
+		return err
+	}
 	if s.queues, err = cq.Open(s.opt.FS, s.path(queueDirName), cq.Options{
-		FileSize: s.opt.QueueFileSize, MaxHandles: s.opt.MaxQueueFiles}); err != nil {
+		FileSize: size, MaxHandles: s.opt.MaxQueueFiles}); err != nil {
 		return err
 	}
 	undo.add(s.queues.Close)
@@ -185,7 +189,8 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 		return err
 	}
 	s.dispatcher = dispatch.New(s.log, s.log, s.opt.Clock, dispatch.Options{})
-	opened, err := s.dispatcher.Add(s.queues, dispatch.LaneOptions{Required: true, OnRetired: dispatch.RetiredSkip})
+	opened, err := s.dispatcher.Add(s.queues, dispatch.LaneOptions{Required: true,
+		OnRetired: dispatch.RetiredSkip, Replay: s.report.QueueCut.Replay < s.log.Durable(), ReplayFrom: s.report.QueueCut.Replay})
 	s.report.Lanes = []dispatch.OpenReport{opened}
 	if err != nil {
 		return err

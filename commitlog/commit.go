@@ -86,7 +86,9 @@ func (l *Log) flushLocked() error {
 	l.filling, l.idle = l.idle, b
 	l.mu.Unlock()
 	if l.opt.broken == brokenAckBeforeWrite {
+		l.advanceAppended(b.end)
 		l.routeWaiters(b)
+		l.runDone()
 	}
 	pos := 0
 	for i := range b.extents {

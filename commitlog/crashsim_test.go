@@ -278,7 +278,7 @@ func (w *workload) answered(i int, r contract.Receipt, err error, d contract.Dur
 func (w *workload) append(m *contract.Message, d contract.Durability) error {
 	i := w.hand(m)
 	r, err := w.log.Append(context.Background(), m, d)
-	if _, ok := r.Range(); !ok && w.opt.broken == brokenNone {
+	if _, ok := r.Range(); !ok {
 		w.sent = w.sent[:i]
 		return err
 	}
@@ -344,10 +344,10 @@ func (w *workload) step() error {
 	case p < 72:
 		// Some wait for one commit.
 		for range 3 {
-			m := w.message()
+			m, d := w.message(), anyDurability[w.rng.IntN(2)]
 			i := w.hand(m)
-			err = w.log.Submit(ctx, m, contract.DurabilitySync, func(r contract.Receipt, err error) {
-				w.answered(i, r, err, contract.DurabilitySync)
+			err = w.log.Submit(ctx, m, d, func(r contract.Receipt, err error) {
+				w.answered(i, r, err, d)
 			})
 			if err != nil {
 				w.sent = w.sent[:i]

@@ -165,20 +165,24 @@ func (s *scanner) Next() bool {
 	return false
 }
 
-// populate makes sure that the bytes from rel on, at least the largest piece a
-// record can need next, are in memory.
+// populate makes sure that the bytes of the record at rel are in memory.
 func (s *scanner) populate(rel int64) bool {
-	if rel+populatePiece/2 <= s.populated || s.populated == s.seg.file.Size() {
+	size := s.seg.file.Size()
+	need := min(rel+codec.BlankSize, size)
+	if need <= s.populated && size-rel >= codec.BlankSize {
+		need = min(rel+int64(be32(s.seg.file.Bytes()[rel:])), size)
+	}
+	if need <= s.populated {
 		return true
 	}
 	from := max(rel, s.populated)
-	to := min(max(from, rel)+populatePiece, s.seg.file.Size())
+	to := min(max(from+populatePiece, need), size)
 	if err := s.seg.file.Populate(from, to-from); err != nil {
 		s.kind, s.err = placeInvalid, err
 		return false
 	}
 	s.populated = to
-	return true
+	return s.populate(rel) // now that the record's length can be read
 }
 
 func (s *scanner) damage(rel int64, size int, cause error) error {

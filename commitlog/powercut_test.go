@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	cutSeed  = flag.Uint64("powercut.seed", 1, "first seed of the power-cut tests")
-	cutRepro = flag.String("powercut.repro", "", "seed:point:state of one crash state to check alone")
+	cutSeed   = flag.Uint64("powercut.seed", 1, "first seed of the power-cut tests")
+	cutStates = flag.Int64("powercut.states", 600_000, "crash states to check, without -short")
+	cutRepro  = flag.String("powercut.repro", "", "seed:point:state of one crash state to check alone")
 )
 
 // explorer enumerates crash states of workloads.
@@ -163,10 +164,10 @@ func TestPowerCut(t *testing.T) {
 		}
 		return
 	}
-	enough := int64(600_000)
+	enough := *cutStates
 	if testing.Short() {
 		// Fewer states of more workloads.
-		enough, e.sample = 60_000, 6
+		enough, e.sample, e.deep = 60_000, 6, 300
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	e.exploreAll(t, *cutSeed, enough)

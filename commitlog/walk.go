@@ -29,3 +29,28 @@ func (l *Log) Epoch() contract.Epoch { return l.side.epoch() }
 
 // Epoch returns the current epoch, 0 without a sidecar.
 func (r *ReadOnly) Epoch() contract.Epoch { return r.side.epoch() }
+
+// OpenEnd is the end of a range that is still being written.
+const OpenEnd = openEnd
+
+// Segments lists the log's files.
+func (r *reader) Segments() []SegmentFile {
+	list := r.segs.Load()
+	files := make([]SegmentFile, 0, len(list.segs))
+	for _, s := range list.segs {
+		files = append(files, SegmentFile{Base: contract.Offset(s.base), Path: s.file.Path(), Size: s.file.Size()})
+	}
+	return files
+}
+
+// Tail describes what stands beyond what r sees: the whole records, and the
+// first thing that is none, nil if only zeros follow. After a kill both are
+// normal; the owner's next Open takes the records and cuts the rest.
+func (r *ReadOnly) Tail() (records int64, end contract.Offset, torn error) {
+	list := r.segs.Load()
+	s := newScanner(list, *r.ranges.Load(), r.confirmed.Load(), list.min()+int64(len(list.segs))*list.size)
+	for s.Next() {
+		records++
+	}
+	return records, contract.Offset(s.off), s.err
+}

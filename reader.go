@@ -1,0 +1,222 @@
+package stratalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/stratalog/stratalog/commitlog"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/cq"
+)
+
+// ReaderOptions configures a Reader.
+type ReaderOptions struct {
+	// Appended reads on to the last valid record, beyond what the owner
+	// published as durable.
+	Appended bool
+}
+
+// Reader reads a store's directory without owning it: it takes no lock and
+// changes nothing, so it works beside a running store, on a read-only mount,
+// and on what a crash left. It sees what was published when it was opened or
+// last refreshed. Its methods are safe for concurrent use, but for Refresh and
+// Close, which must not run beside others.
+type Reader struct {
+	opt    Options
+	ro     ReaderOptions
+	log    *commitlog.ReadOnly
+	queues *cq.Store
+}
+
+// OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
+// SegmentSize, QueueFileSize, MaxQueueFiles, NoVerifyReads and FS count.
+func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := &Reader{opt: opt.withDefaults(), ro: ro}
+	var err error
+	if r.log, err = commitlog.OpenReadOnly(r.opt.log(), ro.Appended); err != nil {
+		return nil, err
+	}
+	if r.queues, err = r.openQueues(); err != nil {
+		return nil, errors.Join(err, r.log.Close())
+	}
+	return r, nil
+}
+
+// openQueues opens the consume queues and leaves out, in memory, what lies
+// beyond the log that may be seen.
+func (r *Reader) openQueues() (*cq.Store, error) {
+	size, err := queueFileSize(r.opt)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := cq.Open(r.opt.FS, path.Join(r.opt.Dir, queueDirName), cq.Options{FileSize: size,
+		MaxHandles: r.opt.MaxQueueFiles, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := queues.TruncateAbove(r.log.Confirmed(), nil, nil); err != nil {
+		return nil, errors.Join(err, queues.Close())
+	}
+	if err := queues.CorrectMin(r.log.MinOffset()); err != nil {
+		return nil, errors.Join(err, queues.Close())
+	}
+	return queues, nil
+}
+
+// queueFileSize returns the length that queue files have, 0 for the default.
+func queueFileSize(opt Options) (int64, error) {
+	if opt.QueueFileSize != 0 {
+		return opt.QueueFileSize, nil
+	}
+	size, _, err := cq.DetectFileSize(opt.FS, path.Join(opt.Dir, queueDirName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return size, err
+}
+
+// Refresh takes up what a running owner published since.
+func (r *Reader) Refresh(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	before := r.log.Confirmed()
+	if err := r.log.Refresh(); err != nil {
+		return err
+	}
+	if r.log.Confirmed() == before {
+		return nil
+	}
+	queues, err := r.openQueues()
+	if err != nil {
+		return err
+	}
+	old := r.queues
+	r.queues = queues
+	return old.Close()
+}
+
+func (r *Reader) getter() getter { return getter{log: r.log, queues: r.queues} }
+
+// Get fills out with records of one queue; see Store.Get.
+func (r *Reader) Get(ctx context.Context, req Request, out *Records) error {
+	return r.getter().get(ctx, req, out)
+}
+
+// GetAt fills out with the record at a physical offset; see Store.GetAt.
+func (r *Reader) GetAt(_ context.Context, off Offset, out *Record) (bool, error) {
+	return r.log.Read(off, out)
+}
+
+// Topics returns the topics that have queues, sorted.
+func (r *Reader) Topics() []string { return r.queues.Topics() }
+
+// Queues returns the queue ids of topic, sorted.
+func (r *Reader) Queues(topic string) []int32 { return r.queues.Queues(topic) }
+
+// QueueRange returns the first live offset of a queue and its end.
+func (r *Reader) QueueRange(topic string, queueID int32) (first, end int64) {
+	return r.queues.Min(topic, queueID), r.queues.Max(topic, queueID)
+}
+
+// Close ends reading. Records under a lease stay valid until released.
+func (r *Reader) Close() error {
+	return errors.Join(r.queues.Close(), r.log.Close())
+}
+
+// SegmentInfo describes one log file.
+type SegmentInfo struct {
+	Base Offset `json:"base"`
+	Size int64  `json:"size"`
+	Path string `json:"path"`
+}
+
+// QueueInfo describes one consume queue.
+type QueueInfo struct {
+	Topic string `json:"topic"`
+	Queue int32  `json:"queue"`
+	Min   int64  `json:"min"`
+	Max   int64  `json:"max"`
+}
+
+// CursorInfo describes the persisted cursor of a lane.
+type CursorInfo struct {
+	Lane  string         `json:"lane"`
+	Epoch contract.Epoch `json:"epoch"`
+	Next  Offset         `json:"next"`
+	Error string         `json:"error,omitempty"`
+}
+
+// EpochInfo says where an epoch starts.
+type EpochInfo struct {
+	Epoch contract.Epoch `json:"epoch"`
+	Start Offset         `json:"start"`
+}
+
+// RangeInfo is a range of the log; End is -1 while it is still being written.
+type RangeInfo struct {
+	Start Offset `json:"start"`
+	End   Offset `json:"end"`
+}
+
+// Inspection describes a store's directory, as far as can be told without
+// reading every record.
+type Inspection struct {
+	Dir         string        `json:"dir"`
+	LogID       string        `json:"log_id,omitempty"`
+	Sidecar     string        `json:"sidecar"`
+	Unclean     bool          `json:"abort_file"`
+	SegmentSize int64         `json:"segment_size"`
+	Segments    []SegmentInfo `json:"segments"`
+	MinOffset   Offset        `json:"min_offset"`
+	End         Offset        `json:"end"`
+	Bounded     bool          `json:"end_is_published_bound"`
+	Epochs      []EpochInfo   `json:"epochs"`
+	Checksummed []RangeInfo   `json:"checksummed_ranges"`
+	Cursors     []CursorInfo  `json:"cursors"`
+	Queues      []QueueInfo   `json:"queues"`
+}
+
+// Inspect describes the directory.
+func (r *Reader) Inspect() Inspection {
+	in := Inspection{Dir: r.opt.Dir, Sidecar: r.log.Sidecar(), SegmentSize: r.log.SegmentSize(),
+		MinOffset: r.log.MinOffset(), End: r.log.Confirmed(), Bounded: r.log.Bounded() && !r.ro.Appended}
+	if id := r.log.ID(); id != ([16]byte{}) {
+		in.LogID = fmt.Sprintf("%x", id)
+	}
+	_, err := r.opt.FS.Stat(path.Join(r.opt.Dir, abortName))
+	in.Unclean = err == nil
+	for _, s := range r.log.Segments() {
+		in.Segments = append(in.Segments, SegmentInfo{Base: s.Base, Size: s.Size, Path: s.Path})
+	}
+	for _, e := range r.log.Epochs() {
+		in.Epochs = append(in.Epochs, EpochInfo{Epoch: e.Epoch, Start: e.Start})
+	}
+	for _, c := range r.log.Ranges() {
+		info := RangeInfo{Start: c.Start, End: c.End}
+		if c.End == commitlog.OpenEnd {
+			info.End = -1
+		}
+		in.Checksummed = append(in.Checksummed, info)
+	}
+	if cursor, found, err := r.log.LoadCursor(contract.LaneQueue); err != nil {
+		in.Cursors = append(in.Cursors, CursorInfo{Lane: contract.LaneQueue.String(), Error: err.Error()})
+	} else if found {
+		in.Cursors = append(in.Cursors, CursorInfo{Lane: cursor.Lane.String(), Epoch: cursor.Epoch, Next: cursor.Next})
+	}
+	for _, topic := range r.queues.Topics() {
+		for _, q := range r.queues.Queues(topic) {
+			in.Queues = append(in.Queues, QueueInfo{Topic: topic, Queue: q, Min: r.queues.Min(topic, q), Max: r.queues.Max(topic, q)})
+		}
+	}
+	return in
+}
