@@ -16,12 +16,15 @@ import (
 const (
 	buildingSuffix = ".building"
 	readySuffix    = ".ready"
-	// zeroPiece is the size of one zeroing write. Files filled page by page
-	// keep small folios in the page cache, so that a sync of one page dirtied
-	// through the mapping writes one page and not up to a mebibyte.
-	zeroPiece = 4096
-	// zeroSync is how many zeros lie between two syncs while a spare is
-	// built, so that the disk sees small pieces and not one burst.
+	// zeroPiece is the size of one zeroing write through the page cache. It
+	// bounds the folios that such a file gets, and with them what a sync of one
+	// page dirtied through the mapping writes.
+	zeroPiece = 64 << 10
+	// directPiece is the size of one zeroing write past the page cache.
+	directPiece = 128 << 10
+	// zeroSync is how many zeros lie between two looks at whether it is enough,
+	// and between two syncs, so that the disk sees small pieces and not one
+	// burst.
 	zeroSync = 1 << 20
 )
 
@@ -32,14 +35,19 @@ type Spares struct {
 	dir  string
 	size int64
 	next int
+	// cached zeroes through the page cache: right for files that are written
+	// through a mapping, whose first touch of a page would else read the disk.
+	cached bool
+	zeros  []byte
 }
 
 // NewSpares returns the keeper of dir for files of size bytes. dir is made if
 // it is missing; spares of an earlier run are kept, those of another size are
 // removed. So are second names, of one another or of the files used: a power
-// cut in the middle of a rename may leave two.
-func NewSpares(fsys vfs.FS, dir string, size int64, used ...vfs.FileID) (*Spares, error) {
-	s := &Spares{fs: fsys, dir: dir, size: size}
+// cut in the middle of a rename may leave two. With cached, the zeros of a new
+// spare stay in the page cache.
+func NewSpares(fsys vfs.FS, dir string, size int64, cached bool, used ...vfs.FileID) (*Spares, error) {
+	s := &Spares{fs: fsys, dir: dir, size: size, cached: cached}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return nil, err
 	}
@@ -113,7 +121,11 @@ func (s *Spares) Ready() (string, error) {
 func (s *Spares) Build(ctx context.Context, enough func(zeroed int64) bool) (string, error) {
 	name := path.Join(s.dir, fmt.Sprintf("%08d", s.next))
 	s.next++
-	f, err := s.fs.Open(name+buildingSuffix, vfs.ReadWrite|vfs.Create|vfs.Exclusive)
+	flag := vfs.ReadWrite | vfs.Create | vfs.Exclusive
+	if !s.cached && s.size%vfs.DirectAlign == 0 {
+		flag |= vfs.Direct
+	}
+	f, err := s.fs.Open(name+buildingSuffix, flag)
 	if err != nil {
 		return "", err
 	}
@@ -139,11 +151,35 @@ func (s *Spares) fill(ctx context.Context, f vfs.File, enough func(int64) bool) 
 		return err
 	}
 	for off := int64(0); off < s.size && !enough(off); off += zeroSync {
-		if err := Zero(ctx, f, off, min(zeroSync, s.size-off)); err != nil {
+		if err := s.zeroPart(ctx, f, off, min(off+zeroSync, s.size)); err != nil {
 			return err
 		}
 	}
 	return f.Sync()
+}
+
+// zeroPart zeroes [off, end).
+func (s *Spares) zeroPart(ctx context.Context, f vfs.File, off, end int64) error {
+	if s.cached {
+		return Zero(ctx, f, off, end-off)
+	}
+	if s.zeros == nil {
+		s.zeros = vfs.AlignedBuffer(directPiece)
+	}
+	for off < end {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.WriteAt(s.zeros[:min(directPiece, end-off)], off)
+		if err != nil {
+			return err
+		}
+		off += int64(n)
+	}
+	if off%(16*zeroSync) == 0 {
+		return f.Datasync()
+	}
+	return nil
 }
 
 // Return puts the file at from, whose bytes are known to be zero and synced,

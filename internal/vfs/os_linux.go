@@ -56,11 +56,21 @@ func openFile(native, name string, flag Flag) (File, error) {
 			mode |= unix.O_EXCL
 		}
 	}
+	if flag&Direct != 0 {
+		mode |= unix.O_DIRECT
+	}
 	var fd int
-	err := retryEINTR(func() (err error) {
+	open := func() (err error) {
 		fd, err = unix.Open(native, mode, uint32(filePerm))
 		return err
-	})
+	}
+	err := retryEINTR(open)
+	if flag&Direct != 0 && err == unix.EINVAL {
+		// The file system has no direct I/O. The name may have been made
+		// before the refusal.
+		mode &^= unix.O_DIRECT | unix.O_EXCL
+		err = retryEINTR(open)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -450,4 +460,18 @@ func (l *osLock) Close() error {
 		err = nil
 	}
 	return pathErr("unlock", l.path, err)
+}
+
+// NextHole returns the first position at or behind off that was never written
+// (as far as the file system tells), or the file's length.
+func (f *osFile) NextHole(off int64) (int64, error) {
+	if err := f.hold("seek"); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	at, err := unix.Seek(f.fd, off, unix.SEEK_HOLE)
+	if err != nil {
+		return 0, pathErr("seek", f.name, err)
+	}
+	return at, nil
 }

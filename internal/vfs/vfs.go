@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"time"
+	"unsafe"
 )
 
 // Flag says how Open opens a file.
@@ -28,7 +29,21 @@ const (
 	Create
 	// Exclusive, with Create, refuses a file that exists.
 	Exclusive
+	// Direct asks that writes go past the page cache, where the file system
+	// can. Offsets, lengths and memory (AlignedBuffer) must then be multiples
+	// of DirectAlign. Elsewhere it has no effect.
+	Direct
 )
+
+// DirectAlign is the alignment, in bytes, that files opened Direct need.
+const DirectAlign = 4096
+
+// AlignedBuffer returns n zero bytes at an address that Direct writes accept.
+func AlignedBuffer(n int) []byte {
+	b := make([]byte, n+DirectAlign)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (DirectAlign - 1)
+	return b[skip : skip+n : skip+n]
+}
 
 // FileID tells whether two names or handles are the same file.
 type FileID struct {

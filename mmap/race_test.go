@@ -1,0 +1,5 @@
+//go:build race
+
+package mmap
+
+const raceEnabled = true
