@@ -23,13 +23,12 @@ func countsInQueue(sysFlag int32) bool {
 
 // prepared is one record, or a batch of them, encoded but for its late fields.
 type prepared struct {
-	topic    string
-	queueID  int32
-	inQueue  bool
-	records  int
-	sizes    []int32 // of a batch; nil for one record
-	buf      []byte
-	checksum bool
+	topic   string
+	queueID int32
+	inQueue bool
+	records int
+	sizes   []int32 // of a batch; nil for one record
+	buf     []byte
 }
 
 // place is where a prepared append went.
@@ -113,6 +112,10 @@ func (l *Log) check(m *contract.Message) error {
 	if len(m.Body) > l.opt.MaxMessageSize {
 		return reject(contract.StatusInvalidMessage, contract.KindInvalid,
 			fmt.Sprintf("body has %d bytes, at most %d are allowed", len(m.Body), l.opt.MaxMessageSize), nil)
+	}
+	if n := len(m.Properties); n > maxProperties-codec.ChecksumTrailerSize {
+		return reject(contract.StatusPropertiesTooLarge, contract.KindInvalid,
+			fmt.Sprintf("properties take %d bytes, at most %d are allowed", n, maxProperties-codec.ChecksumTrailerSize), nil)
 	}
 	if len(m.Properties) > 0 {
 		if err := codec.CheckProperties(m.Properties); err != nil {
@@ -286,9 +289,9 @@ func (l *Log) appendPrepared(ctx context.Context, p *prepared, now int64, d cont
 		putWaiter(w)
 		return l.rejected(err), err
 	}
-	if l.commitMu.TryLock() {
-		// The lone producer commits for itself: no hand-over to another
-		// goroutine and back.
+	// The commit is handed over, although a lone producer could do it for less:
+	// a sync may hang, and then ctx and SyncTimeout must still end the wait.
+	if l.inline && l.commitMu.TryLock() {
 		_ = l.commit(true)
 		l.commitMu.Unlock()
 	}
@@ -398,10 +401,11 @@ func (l *Log) refusal(p *prepared) (string, error) {
 		return "", l.noSegment()
 	}
 	size := int64(len(p.buf))
-	need := size
+	need, inActive := size, size
 	if l.active == nil || l.tail+size+codec.BlankSize > l.active.end() {
 		if l.active != nil {
 			need += l.active.end() - l.tail
+			inActive = codec.BlankSize
 		}
 		if l.next == nil {
 			l.wantNext()
@@ -410,6 +414,9 @@ func (l *Log) refusal(p *prepared) (string, error) {
 			}
 			return "the next segment", nil
 		}
+	}
+	if l.zero.claim >= 0 && l.tail+inActive > l.zero.claim {
+		return "zeros being written ahead", nil
 	}
 	durable := l.durable.Load()
 	if n := l.inFlight.Load(); n > 0 && n >= int64(l.opt.MaxInFlight) {
@@ -467,6 +474,10 @@ func (l *Log) assign(p *prepared, now int64) place {
 	l.counts.bytes.Add(int64(len(p.buf)))
 	if l.mapped {
 		l.advanceAppended(l.tail)
+	}
+	if l.tail >= l.zero.wake {
+		l.zero.wake = l.active.end()
+		l.wakeZero()
 	}
 	if !l.nextAsked && l.tail-l.active.base >= l.size/nextAt {
 		l.wantNext()

@@ -93,6 +93,9 @@ func (l *Log) flushLocked() error {
 	pos := 0
 	for i := range b.extents {
 		e := &b.extents[i]
+		if i == len(b.extents)-1 {
+			b.pad(e)
+		}
 		l.counts.writes.Add(1)
 		if _, err := e.seg.file.Handle().WriteAt(b.buf[pos:pos+e.size], e.off); err != nil {
 			err = contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment,
@@ -108,6 +111,20 @@ func (l *Log) flushLocked() error {
 	b.reset()
 	return l.fenceErr()
 }
+
+// pad fills up the last extent with zeros to a whole block: what lies there is
+// zero already, and the kernel need not read the block from the disk to write a
+// part of it.
+func (b *batch) pad(e *extent) {
+	if rest := int((e.off + int64(e.size)) % blockSize); rest != 0 {
+		n := blockSize - rest
+		b.buf = append(b.buf, zeroBlock[:n]...)
+		e.size += n
+	}
+}
+
+// blockSize is the unit in which file systems read and write.
+const blockSize = 4096
 
 func (b *batch) reset() {
 	clear(b.waiters)
@@ -207,25 +224,36 @@ func (l *Log) commitWanted() time.Duration {
 	return max(0, due-l.clk.Mono())
 }
 
-// gatherSpins bounds the wait of gather where the clock stands still.
-const gatherSpins = 4096
-
-// gather waits a moment for the producers that the last commit woke: they are
-// on their way, and one sync then serves them all. A lone producer is never
-// waited for.
+// gather waits a moment for the producers that are on their way: those that the
+// last commit woke, so that one sync serves them and those that have come
+// meanwhile. It gives up when nobody has come for Options.Gather, or after a
+// few times that in all. A lone producer is never waited for.
 func (l *Log) gather() {
-	want := int64(l.lastWoken)
+	want := int64(l.expected)
 	if want <= 1 || l.opt.Gather < 0 {
 		return
 	}
 	start := l.clk.Mono()
-	for i := 0; i < gatherSpins && l.syncWanted.Load() < want; i++ {
+	have, came := l.syncWanted.Load(), start
+	for i := 0; i < gatherSpins && have < want; i++ {
 		runtime.Gosched()
-		if l.clk.Mono()-start >= l.opt.Gather {
+		now := l.clk.Mono()
+		if n := l.syncWanted.Load(); n > have {
+			have, came = n, now
+		}
+		if now-came >= l.opt.Gather || now-start >= gatherMost*l.opt.Gather {
 			return
 		}
 	}
 }
+
+const (
+	// gatherSpins bounds the wait of gather where the clock stands still.
+	gatherSpins = 4096
+	// gatherMost bounds the whole wait, in units of Options.Gather: about the
+	// time of the sync that a second, smaller commit would cost.
+	gatherMost = 4
+)
 
 // commit writes and syncs what was placed, and answers. Under commitMu.
 func (l *Log) commit(gather bool) error {
@@ -248,7 +276,7 @@ func (l *Log) commit(gather bool) error {
 			return l.fenceErr()
 		}
 	}
-	l.lastWoken = l.settle(l.durable.Load())
+	l.expected = l.settle(l.durable.Load()) + int(l.syncWanted.Load())
 	l.runDone()
 	return nil
 }
@@ -308,12 +336,20 @@ func (l *Log) boundLoop(ctx context.Context) {
 			return
 		case <-timer.C():
 		}
-		if err := l.side.syncBound(); err != nil {
-			l.raiseFence(contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "bound", err), nil)
-			l.runDone()
-		}
+		_ = l.syncBound() // the error is in the fence
 		timer.Reset(boundSyncEvery)
 	}
+}
+
+// syncBound makes the bound durable, or raises the fence.
+func (l *Log) syncBound() error {
+	err := l.side.syncBound()
+	if err == nil {
+		return nil
+	}
+	l.raiseFence(contract.NewError(contract.KindIO, contract.OpFlush, contract.ComponentSidecar, "bound", err), nil)
+	l.runDone()
+	return l.fenceErr()
 }
 
 // expireLoop answers Sync appends whose time is over. It syncs nothing itself:

@@ -29,7 +29,7 @@ func openStill(opt Options, source OffsetSource) (*Log, error) {
 		return nil, err
 	}
 	log.mu.Lock()
-	log.started = true
+	log.started, log.inline = true, true
 	if log.active == nil {
 		log.wantNext()
 	}
@@ -157,10 +157,23 @@ func (h *history) check(log *Log, need int) (int, error) {
 		return i, s.Err()
 	case s.off != int64(log.Appended()):
 		return i, fmt.Errorf("the records end at %d, the log at %d", s.off, log.Appended())
+	case !restIsZero(log):
+		return i, errors.New("there are bytes behind the end")
 	case i < need:
 		return i, fmt.Errorf("record %d of %d acknowledged ones is gone", i, need)
 	}
 	return i, nil
+}
+
+// restIsZero tells that nothing stands behind the end of the log.
+func restIsZero(log *Log) bool {
+	end := int64(log.Appended())
+	for _, seg := range log.segs.Load().segs {
+		if seg.end() > end && firstNonZero(seg.file.Bytes()[max(0, end-seg.base):]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // workload is one seeded run.
@@ -176,6 +189,8 @@ type workload struct {
 	number int
 	// during is how many appends to do in the middle of the next sync.
 	during, after int
+	// rules are in force from the start.
+	rules []vfs.Rule
 }
 
 const cutDirName = "/root/store"
@@ -219,6 +234,9 @@ func (w *workload) open() error {
 			}
 		}
 	}
+	for _, r := range w.rules {
+		w.fault.Add(r)
+	}
 	data := vfs.Rule{Kinds: vfs.KindsOf(vfs.OpDatasync), Path: "commitlog/*", Sticky: true}
 	data.Hook = inSync(&w.during)
 	w.fault.Add(data)
@@ -227,8 +245,10 @@ func (w *workload) open() error {
 	w.sim.OnOp(w.hook)
 	opt := w.opt
 	opt.FS = w.fault
-	var err error
-	w.log, err = openStill(opt, &w.history)
+	log, err := openStill(opt, &w.history)
+	if err == nil {
+		w.log = log // else the old one stays, closed
+	}
 	return err
 }
 
@@ -278,7 +298,7 @@ func (w *workload) answered(i int, r contract.Receipt, err error, d contract.Dur
 func (w *workload) append(m *contract.Message, d contract.Durability) error {
 	i := w.hand(m)
 	r, err := w.log.Append(context.Background(), m, d)
-	if _, ok := r.Range(); !ok {
+	if _, ok := r.Range(); !ok && !errors.Is(err, contract.ErrOutcomeUnknown) {
 		w.sent = w.sent[:i]
 		return err
 	}
@@ -299,7 +319,7 @@ func (w *workload) appendBatch(n int, d contract.Durability) error {
 	}
 	at := w.hand(ptrs...)
 	out, err := w.log.AppendBatch(context.Background(), msgs, d, nil)
-	if len(out) == 0 {
+	if len(out) == 0 && !errors.Is(err, contract.ErrOutcomeUnknown) {
 		w.sent = w.sent[:at]
 		return err
 	}
@@ -358,7 +378,7 @@ func (w *workload) step() error {
 	case p < 80:
 		err = background(w.log)
 	case p < 86:
-		err = w.log.side.syncBound()
+		err = w.log.syncBound()
 	case p < 89:
 		err = w.log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: w.log.Epoch(), Next: w.log.Durable()})
 	case p < 92:

@@ -178,7 +178,7 @@ func (s *scanner) populate(rel int64) bool {
 	from := max(rel, s.populated)
 	to := min(max(from+populatePiece, need), size)
 	if err := s.seg.file.Populate(from, to-from); err != nil {
-		s.kind, s.err = placeInvalid, err
+		s.kind, s.err = placeInvalid, typed(contract.OpRead, contract.ComponentSegment, err)
 		return false
 	}
 	s.populated = to

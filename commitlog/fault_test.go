@@ -103,3 +103,206 @@ func TestSyncFailsAndDropsPages(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// faultKind is one way for an operation to fail.
+type faultKind struct {
+	name   string
+	kinds  vfs.Kinds
+	err    error
+	short  int
+	sticky bool
+}
+
+func faultKinds() []faultKind {
+	one := func(name string, err error, kinds ...vfs.OpKind) []faultKind {
+		set := vfs.KindsOf(kinds...)
+		return []faultKind{{name, set, err, 0, false}, {name + ", sticky", set, err, 0, true}}
+	}
+	var all []faultKind
+	add := func(f []faultKind) { all = append(all, f...) }
+	add(one("open EMFILE", syscall.EMFILE, vfs.OpOpen, vfs.OpCreate))
+	add(one("write EIO", syscall.EIO, vfs.OpWrite))
+	add(one("write ENOSPC", syscall.ENOSPC, vfs.OpWrite))
+	all = append(all, faultKind{"short write", vfs.KindsOf(vfs.OpWrite), syscall.ENOSPC, 7, false})
+	add(one("sync EIO", syscall.EIO, vfs.OpSync))
+	add(one("datasync EIO", syscall.EIO, vfs.OpDatasync))
+	add(one("datasync ENOSPC", syscall.ENOSPC, vfs.OpDatasync))
+	add(one("syncdir EIO", syscall.EIO, vfs.OpSyncDir))
+	add(one("rename EIO", syscall.EIO, vfs.OpRename))
+	add(one("allocate ENOSPC", syscall.ENOSPC, vfs.OpAllocate))
+	add(one("remove EIO", syscall.EIO, vfs.OpRemove))
+	add(one("mkdir ENOSPC", syscall.ENOSPC, vfs.OpMkdir))
+	add(one("map ENOMEM", syscall.ENOMEM, vfs.OpMap))
+	add(one("read EIO", syscall.EIO, vfs.OpRead))
+	add(one("populate EIO", syscall.EIO, vfs.OpPopulate))
+	add(one("readdir and stat EIO", syscall.EIO, vfs.OpReadDir, vfs.OpStat))
+	return all
+}
+
+// TestEveryFault makes the k-th operation of each kind fail, for every k that
+// a workload reaches.
+func TestEveryFault(t *testing.T) {
+	for _, f := range faultKinds() {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			runs, fenced := 0, 0
+			for _, seed := range []uint64{2, 3, 7} {
+				stride := 1
+				if testing.Short() {
+					stride = 11
+				}
+				for k := 0; ; k += stride {
+					r := faultRun{faultKind: f, k: k}
+					if err := r.run(seed); err != nil {
+						t.Fatalf("seed %d, operation %d: %v", seed, k, err)
+					}
+					if !r.fired {
+						break
+					}
+					runs++
+					fenced += r.fenced
+				}
+			}
+			t.Logf("%d runs, %d fences", runs, fenced)
+			if runs == 0 {
+				t.Fatal("no run had a fault")
+			}
+		})
+	}
+}
+
+// faultRun is one workload with one fault.
+type faultRun struct {
+	faultKind
+	k      int
+	n      int
+	off    bool
+	fired  bool
+	fenced int
+}
+
+func (r *faultRun) only(op vfs.Op) bool {
+	if r.off {
+		return false
+	}
+	r.n++
+	hit := r.n-1 == r.k || r.sticky && r.n-1 > r.k
+	r.fired = r.fired || hit
+	return hit
+}
+
+func (r *faultRun) run(seed uint64) error {
+	w := newWorkload(seed, brokenNone)
+	w.rules = []vfs.Rule{{Kinds: r.kinds, Only: r.only, Sticky: true, Err: r.err, Short: r.short}}
+	if err := w.open(); err != nil {
+		if err := checkTyped(err); err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		r.off = true
+		if err := w.open(); err != nil {
+			return fmt.Errorf("open after the fault: %w", err)
+		}
+	}
+	bad := 0
+	for i := range 45 {
+		err := w.step()
+		pump(w.log)
+		if err == nil {
+			continue
+		}
+		if !r.fired {
+			return fmt.Errorf("step %d fails without a fault: %w", i, err)
+		}
+		if bad++; r.sticky && bad < 3 && !w.log.closed {
+			if w.log.Fenced() != nil {
+				if _, err := w.log.Recover(context.Background(), &w.history); err == nil {
+					// The fault is of a kind that Recover does not need.
+					if err := r.settle(w); err != nil {
+						return fmt.Errorf("step %d: %w", i, err)
+					}
+				}
+			}
+			continue // it stays broken for a while
+		}
+		r.off = true
+		if err := r.heal(w, err); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	// The end: the process dies, or the power goes.
+	if _, err := w.checkImage(w.sim.Kill(), w.any); err != nil {
+		return fmt.Errorf("after a kill: %w", err)
+	}
+	for _, choose := range []vfs.Chooser{vfs.AllOld(), vfs.AllNew()} {
+		if _, err := w.checkImage(w.sim.Crash(choose), w.sync); err != nil {
+			return fmt.Errorf("after a power cut: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkTyped demands an error that a program can branch on, and that an
+// operation that failed is not taken for damage.
+func checkTyped(err error) error {
+	var e *contract.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("not typed: %w", err)
+	}
+	if errors.Is(err, contract.ErrCorrupt) {
+		return fmt.Errorf("taken for damage: %w", err)
+	}
+	return nil
+}
+
+// heal brings the log back after a step that failed with err.
+func (r *faultRun) heal(w *workload, err error) error {
+	if err := checkTyped(err); err != nil {
+		return err
+	}
+	if w.log.closed {
+		// Drain or Close failed: the log takes no more.
+		_ = w.log.Close(false)
+		if err := w.open(); err != nil {
+			return fmt.Errorf("reopen: %w", err)
+		}
+		return r.settle(w)
+	}
+	if w.log.Fenced() == nil {
+		return nil
+	}
+	r.fenced++
+	// Reads go on.
+	for i, s := range w.sent {
+		if s.start < int64(w.log.MinOffset()) || s.start < 0 || s.start >= int64(w.log.Confirmed()) {
+			continue
+		}
+		var rec Record
+		found, err := w.log.Read(contract.Offset(s.start), &rec)
+		if err != nil || !found || string(rec.Body()) != string(s.body) {
+			return fmt.Errorf("read of record %d at %d behind the fence: %v, %w", i, s.start, found, err)
+		}
+		rec.Release()
+	}
+	if _, err := w.log.Append(context.Background(), message("T", 1), contract.DurabilityMemory); !errors.Is(err, contract.ErrFenced) {
+		return fmt.Errorf("append to a fenced log: %w", err)
+	}
+	if _, err := w.log.Recover(context.Background(), &w.history); err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	if err := w.log.Fenced(); err != nil {
+		return fmt.Errorf("still fenced: %w", err)
+	}
+	return r.settle(w)
+}
+
+// settle takes up what is in the log after a recovery: everything acknowledged
+// and a prefix of the rest, all of it durable now.
+func (r *faultRun) settle(w *workload) error {
+	n, err := w.check(w.log, w.any)
+	if err != nil {
+		return fmt.Errorf("after recovery: %w", err)
+	}
+	w.sent = w.sent[:n]
+	w.sync, w.any = n, n
+	return nil
+}

@@ -42,8 +42,10 @@ type Log struct {
 
 	shapeMu sync.Mutex
 
-	commitMu  sync.Mutex
-	lastWoken int // sync appends answered by the last commit; under commitMu
+	commitMu sync.Mutex
+	// expected is how many Sync appends the next commit may find: those that
+	// the last one answered and those that came meanwhile. Under commitMu.
+	expected int
 
 	writeMu sync.Mutex
 	// idle is the batch that is not being filled; under writeMu.
@@ -55,6 +57,7 @@ type Log struct {
 	started bool
 	closed  bool
 	ended   bool // Close was called
+	inline  bool // tests without tasks: an Append commits for itself
 	frozen  bool // appends wait
 	// tail is the next place; active the segment that holds it, nil when a
 	// roll has to come first.
@@ -70,6 +73,7 @@ type Log struct {
 	lastStoreTime int64
 	filling       *batch
 	queues        *queueTable
+	zero          zeroing
 	// dueAt is when what is unsynced must be synced, 0 for never.
 	dueAt time.Duration
 
@@ -104,7 +108,7 @@ type fenceCause struct{ err error }
 
 // counters are totals since the log was opened.
 type counters struct {
-	records, bytes, writes, syncs, rolls, commits, batchMax atomic.Int64
+	records, bytes, writes, syncs, rolls, commits atomic.Int64
 }
 
 // Stats is a snapshot of totals since the log was opened.
@@ -127,19 +131,25 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
+	l := newLog(opt)
+	if err := l.load(ctx); err != nil {
+		return nil, errors.Join(err, l.abandon())
+	}
+	return l, nil
+}
+
+// newLog returns a log that is not loaded.
+func newLog(opt Options) *Log {
 	opt = opt.withDefaults()
 	if opt.Catalog == nil {
 		opt.Catalog = NewDirCatalog(opt.FS, path.Join(opt.Dir, "commitlog"))
 	}
 	l := &Log{opt: opt, clk: opt.Clock, mapped: opt.WritePath == WriteMmap,
-		kick: make(chan struct{}, 1), makeNext: make(chan struct{}, 1),
+		zero: newZeroing(opt.zeroing), kick: make(chan struct{}, 1), makeNext: make(chan struct{}, 1),
 		filling: &batch{}, idle: &batch{}, queues: newQueueTable()}
 	l.room.L = &l.mu
 	l.reader.init(opt)
-	if err := l.load(ctx); err != nil {
-		return nil, errors.Join(err, l.abandon())
-	}
-	return l, nil
+	return l
 }
 
 // abandon gives back what a failed load holds.
@@ -176,7 +186,8 @@ func (l *Log) Start(owner *task.Group) error {
 	l.started = true
 	l.owner = owner
 	for name, f := range map[string]func(context.Context){
-		"commitlog-commit": l.commitLoop, "commitlog-segments": l.segmentLoop, "commitlog-bound": l.boundLoop, "commitlog-expire": l.expireLoop} {
+		"commitlog-commit": l.commitLoop, "commitlog-segments": l.segmentLoop, "commitlog-bound": l.boundLoop, "commitlog-expire": l.expireLoop,
+		"commitlog-zero": l.zeroLoop} {
 		if err := owner.Go(name, f); err != nil {
 			return contract.NewError(contract.KindClosed, contract.OpStart, contract.ComponentLog, "", err)
 		}
@@ -250,10 +261,10 @@ func (l *Log) Close(clean bool) error {
 			fmt.Sprintf("%d bytes are not synced", l.Appended()-l.Durable()), nil)
 	}
 	if err == nil && clean {
-		err = l.markClean()
+		err = typed(contract.OpClose, contract.ComponentSidecar, l.markClean())
 	}
 	if err == nil {
-		err = l.returnNext()
+		err = typed(contract.OpClose, contract.ComponentSegment, l.returnNext())
 	} else if l.next != nil {
 		l.next.file.Close(nil)
 	}

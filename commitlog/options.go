@@ -128,10 +128,16 @@ type Options struct {
 	// Offsets gives the next queue offsets at open and after a cut; default:
 	// a scan of the whole log.
 	Offsets OffsetSource
-	// Gather is how long a commit may wait for the producers that it woke
-	// last; default 40 us, negative never. A lone producer never waits.
+	// Gather is how long a commit waits for the next one of the producers that
+	// are on their way; default 20 us, negative never. A lone producer never
+	// waits.
 	Gather time.Duration
 
+	// zeroing, if its piece is set, replaces the distances of zeroLoop, and
+	// firstZeroed how much of a segment that is needed at once is zeroed. Only
+	// tests set them.
+	zeroing     zeroing
+	firstZeroed int64
 	// broken switches one protection off, for the tests that prove that the
 	// suite notices.
 	broken breakage
@@ -172,7 +178,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxInFlightSize, DefaultMaxInFlightSize)
 	setDefault(&o.MaxUnsynced, DefaultMaxUnsynced)
 	setDefault(&o.DiskFloor, DefaultDiskFloor)
-	setDefault(&o.Gather, 40*time.Microsecond)
+	setDefault(&o.firstZeroed, firstZeroed)
+	setDefault(&o.Gather, 20*time.Microsecond)
 	if o.StoreHost == (contract.Host{}) {
 		o.StoreHost = defaultStoreHost
 	}

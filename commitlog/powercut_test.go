@@ -25,6 +25,8 @@ type explorer struct {
 	deep   int // one state in this many is checked deeply
 	sample int // one state in this many is checked at all; 0 for each
 	broken breakage
+	// killsOnly leaves the power on.
+	killsOnly bool
 	// states counts what was checked, inside those in the middle of a recovery,
 	// kills those after the death of the process alone, points the operations.
 	states, inside, kills, points atomic.Int64
@@ -56,7 +58,9 @@ func (e *explorer) explore(seed uint64) error {
 					point, op.Kind, op.Path, err, seed, point, state)
 			}
 		}
-		e.choosers(w.sim, rand.New(rand.NewPCG(seed, uint64(point))), try)
+		if !e.killsOnly {
+			e.choosers(w.sim, rand.New(rand.NewPCG(seed, uint64(point))), try)
+		}
 		try(nil)
 	}
 	err := w.run(e.steps)
@@ -168,6 +172,9 @@ func TestPowerCut(t *testing.T) {
 	if testing.Short() {
 		// Fewer states of more workloads.
 		enough, e.sample, e.deep = 60_000, 6, 300
+	}
+	if raceEnabled {
+		enough /= 20 // each takes that much longer
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	e.exploreAll(t, *cutSeed, enough)

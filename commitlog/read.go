@@ -3,6 +3,7 @@ package commitlog
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +29,9 @@ type reader struct {
 	visibility contract.Visibility
 	confirmer  contract.Confirmer
 
+	// hot is where this process began to append: from there on, as far as
+	// hotBytes below the end, the bytes were written lately and are in memory.
+	hot atomic.Int64
 	// warm tells which pieces of the log were brought in lately.
 	warm warmPieces
 
@@ -47,6 +51,7 @@ func (r *reader) init(opt Options) {
 	r.confirmer = opt.Confirmer
 	r.segs.Store(&segmentList{size: 1})
 	r.ranges.Store(&ourRanges{})
+	r.hot.Store(math.MaxInt64)
 }
 
 // MinOffset returns the start of the first segment.

@@ -148,8 +148,16 @@ func (l *Log) checkRoot() error {
 	return nil
 }
 
-// openError wraps what the system said while opening; typed errors pass.
+// openError is typed for OpOpen.
 func openError(component contract.Component, err error) error {
+	return typed(contract.OpOpen, component, err)
+}
+
+// typed wraps what the system said; typed errors, and nil, pass.
+func typed(op contract.Operation, component contract.Component, err error) error {
+	if err == nil {
+		return nil
+	}
 	var c *contract.CorruptionError
 	var e *contract.Error
 	var length *mmap.LengthError
@@ -159,7 +167,7 @@ func openError(component contract.Component, err error) error {
 	case errors.As(err, &length):
 		return &contract.CorruptionError{File: length.Path, Offset: min(length.Got, length.Want), Cause: length}
 	}
-	wrapped := contract.NewError(contract.KindIO, contract.OpOpen, component, "", err)
+	wrapped := contract.NewError(contract.KindIO, op, component, "", err)
 	if isDiskFull(err) {
 		wrapped.Kind, wrapped.Sentinel = contract.KindCapacity, contract.ErrDiskFull
 	}
@@ -317,7 +325,7 @@ func (l *Log) prepareFiles(facts startFacts) error {
 		used = append(used, info.ID)
 	}
 	var err error
-	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size, used...)
+	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size, l.mapped, used...)
 	if err != nil {
 		return err
 	}
@@ -331,31 +339,40 @@ func (l *Log) prepareFiles(facts startFacts) error {
 	if err := l.syncDirs(dirs...); err != nil {
 		return err
 	}
-	if err := l.opt.FS.SyncDir(path.Dir(path.Clean(l.opt.Dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return err // who may not read the directory above did not make the root either
+	return syncParent(l.opt.FS, l.opt.Dir)
+}
+
+// mkdirDurable makes dir and its parents, from the top, each durable before the
+// next. So where the last one exists, those above it are durable.
+func mkdirDurable(fsys vfs.FS, dir string) error {
+	dir = path.Clean(dir)
+	var missing []string
+	for d := dir; d != path.Dir(d); d = path.Dir(d) {
+		_, err := fsys.Stat(d)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		missing = append(missing, d)
+		if err == nil {
+			break // that it is there does not say that an earlier try synced its name
+		}
+	}
+	for _, d := range slices.Backward(missing) {
+		if err := fsys.MkdirAll(d); err != nil {
+			return err
+		}
+		if err := syncParent(fsys, d); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// mkdirDurable makes dir and its parents. What it makes is durable.
-func mkdirDurable(fsys vfs.FS, dir string) error {
-	dir = path.Clean(dir)
-	made := []string{}
-	for d := dir; ; d = path.Dir(d) {
-		if _, err := fsys.Stat(d); err == nil || d == path.Dir(d) {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		made = append(made, d)
-	}
-	if err := fsys.MkdirAll(dir); err != nil {
+// syncParent makes the name of dir durable. Who may not read the directory
+// above did not make dir either.
+func syncParent(fsys vfs.FS, dir string) error {
+	if err := fsys.SyncDir(path.Dir(path.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
-	}
-	for _, d := range made {
-		if err := fsys.SyncDir(path.Dir(d)); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -437,7 +454,7 @@ func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	list := l.segs.Load()
 	active := list.find(end)
 	if active == nil && len(list.segs) == 0 {
-		seg, err := l.makeSegment(ctx, end, func(zeroed int64) bool { return zeroed >= firstZeroed })
+		seg, err := l.makeSegment(ctx, end, func(zeroed int64) bool { return zeroed >= l.opt.firstZeroed })
 		if err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
@@ -464,10 +481,12 @@ func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	lastStoreTime = max(lastStoreTime, l.storeTimeBefore(end))
 	l.mu.Lock()
 	l.tail, l.active = end, active
+	l.activeChanged()
 	l.unreserved, l.nextErr = full != nil, full
 	l.lastStoreTime = lastStoreTime
 	l.mu.Unlock()
 	l.lower(end)
+	l.hot.Store(min(l.hot.Load(), end))
 	l.appended.Store(end)
 	l.durable.Store(end)
 	l.publish()
@@ -577,7 +596,7 @@ func (l *Log) LoadQueueOffsets(source OffsetSource) error {
 		q.next = max(q.next, next)
 	})
 	if err != nil {
-		return err
+		return openError(contract.ComponentLog, err)
 	}
 	l.mu.Lock()
 	l.queues = table

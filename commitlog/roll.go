@@ -39,6 +39,7 @@ func (l *Log) roll() {
 	l.tail = l.active.base
 	l.segs.Store(l.segs.Load().with(l.active))
 	l.counts.rolls.Add(1)
+	l.activeChanged()
 }
 
 // wantNext asks for the next segment. Under mu.
@@ -98,7 +99,7 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	}
 	var next *segment
 	if err == nil && wanted {
-		next, err = l.makeSegment(ctx, base, l.hurry)
+		next, err = l.makeSegment(ctx, base, func(zeroed int64) bool { return l.enoughZeros(ctx, zeroed) })
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,15 +114,52 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	return err
 }
 
-// hurry tells the maker of a spare to stop zeroing: the log needs it soon.
-func (l *Log) hurry(zeroed int64) bool {
-	if zeroed < min(firstZeroed, l.size) {
+// enoughZeros tells the maker of a spare to stop zeroing, because the log needs
+// it now. Until then it holds the maker back, so that the work is spread over
+// the life of the active segment and does not take a core from the producers:
+// the spare is ready when three quarters of the segment are used.
+func (l *Log) enoughZeros(ctx context.Context, zeroed int64) bool {
+	if zeroed < min(l.opt.firstZeroed, l.size) {
 		return false
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting > 0 || l.active == nil || l.active.end()-l.tail < l.size/4
+	pause, before := zeroPause, int64(-1)
+	timer := l.clk.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		used := l.size
+		if l.active != nil {
+			used = l.tail - l.active.base
+		}
+		needed := l.waiting > 0 || used >= l.size
+		l.mu.Unlock()
+		if needed {
+			return true
+		}
+		// From 1/8 to 6/8 used, zeroed goes from 0 to 8/8.
+		if zeroed <= (used-l.size/nextAt)/5*8 {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.makeNext:
+		case <-timer.C():
+			// A log that stands still is asked ever more seldom.
+			if pause = min(2*pause, zeroPauseMax); used != before {
+				pause, before = zeroPause, used
+			}
+			timer.Reset(pause)
+		}
+	}
 }
+
+// zeroPause is how long the maker of a spare waits for the log to come on, at
+// first and at most.
+const (
+	zeroPause    = 2 * time.Millisecond
+	zeroPauseMax = time.Second
+)
 
 // makeSegment makes the segment that starts at base, complete and under its
 // name, both durable.

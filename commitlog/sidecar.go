@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -307,7 +308,24 @@ func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFoun
 		found.bound = sideDamaged
 		found.reason = "the bound belongs to another log"
 	}
+	if found.reason == "" {
+		found.reason = describeSidecar(found, s.cursorsFound)
+	}
 	return s, found, nil
+}
+
+// describeSidecar names the files that are damaged, or missing beside others.
+func describeSidecar(found sidecarFound, cursors sideStatus) string {
+	if sidecarNone(startFacts{state: found.state, bound: found.bound}) && cursors == sideMissing {
+		return ""
+	}
+	var bad []string
+	for i, status := range []sideStatus{found.state, found.bound, cursors} {
+		if status != sideOK {
+			bad = append(bad, [...]string{stateName, boundName, cursorsName}[i]+" is "+status.String())
+		}
+	}
+	return strings.Join(bad, ", ")
 }
 
 // create makes what is missing or damaged of the sidecar's files for a log that

@@ -33,11 +33,11 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	list := l.segs.Load()
 	for _, seg := range list.overlapping(from, max(l.tail, from+1)) {
 		if err := seg.file.ReplaceHandle(l.opt.FS); err != nil {
-			return l.report, openError(contract.ComponentSegment, err)
+			return l.report, typed(contract.OpRecover, contract.ComponentSegment, err)
 		}
 	}
 	if err := l.side.reopen(); err != nil {
-		return l.report, openError(contract.ComponentSidecar, err)
+		return l.report, typed(contract.OpRecover, contract.ComponentSidecar, err)
 	}
 	s := newScanner(list, *l.ranges.Load(), from, l.appended.Load())
 	for s.Next() {
@@ -63,7 +63,7 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 		err = l.rewriteTail(from, end)
 	}
 	if err != nil {
-		return l.report, openError(contract.ComponentSegment, err)
+		return l.report, typed(contract.OpRecover, contract.ComponentSegment, err)
 	}
 	if err := l.resume(ctx, end, source); err != nil {
 		return l.report, err
@@ -130,7 +130,7 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 	}
 	// The next segment goes before the one that it follows.
 	if err := l.returnNext(); err != nil {
-		return err
+		return typed(contract.OpTruncate, contract.ComponentSegment, err)
 	}
 	if err := l.side.newEpoch(at); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 	if err != nil {
 		// Whether the bytes are gone is not known: Recover decides.
 		l.raiseFence(err, nil)
-		return openError(contract.ComponentSegment, err)
+		return typed(contract.OpTruncate, contract.ComponentSegment, err)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package commitlog
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/stratalog/stratalog/contract"
+)
 
 // Bytes that may be cold are brought in by a system call before anybody
 // touches them through the mapping: a read error is then an error and not a
@@ -12,6 +16,9 @@ const (
 	warmPiece = 64 << 10
 	// warmSlots is how many pieces are remembered; a power of two.
 	warmSlots = 4096
+	// hotBytes is how far below the end of the log what this process wrote
+	// counts as being in memory.
+	hotBytes = 64 << 20
 	// warmUses is how many reads a memory is good for. Pages that are read
 	// again and again stay in the page cache; those that are not are asked
 	// for again.
@@ -43,6 +50,9 @@ func (w *warmPieces) note(piece int64) {
 
 // bringIn makes sure that the bytes [rel, rel+n) of seg are in memory.
 func (r *reader) bringIn(seg *segment, rel, n int64) error {
+	if at := seg.base + rel; at >= r.hot.Load() && at >= r.appended.Load()-hotBytes {
+		return nil
+	}
 	first, last := (seg.base+rel)/warmPiece, (seg.base+rel+n-1)/warmPiece
 	for piece := first; piece <= last; piece++ {
 		if r.warm.use(piece) {
@@ -51,7 +61,7 @@ func (r *reader) bringIn(seg *segment, rel, n int64) error {
 		from := max(piece*warmPiece-seg.base, 0)
 		to := min((piece+1)*warmPiece-seg.base, seg.file.Size())
 		if err := seg.file.Populate(from, to-from); err != nil {
-			return err
+			return typed(contract.OpRead, contract.ComponentSegment, err)
 		}
 		r.warm.note(piece)
 	}
