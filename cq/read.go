@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"strconv"
 	"sync"
 
 	"github.com/stratalog/stratalog/codec"
@@ -80,4 +82,11 @@ func (s *Store) readFile(q *queue, start, at int64, b []byte) error {
 			Cause: fmt.Errorf("%w: committed units are cut off", ErrFileLength)}
 	}
 	return ioError(contract.OpRead, "read "+q.path(start), err)
+}
+
+// Place returns the file that holds unit offset of a queue, whether it exists or
+// not, and where in it the unit stands, in bytes.
+func (s *Store) Place(topic string, queue int32, offset int64) (file string, at int64) {
+	start := offset / s.unitsPerFile * s.unitsPerFile * unitSize
+	return path.Join(s.dir, topic, strconv.Itoa(int(queue)), fileName(start)), offset*unitSize - start
 }

@@ -46,24 +46,29 @@ func (d *Dispatcher) Start(owner Owner) error {
 // watch wakes the lanes whenever more of the log is confirmed. One waits for
 // all, so a log need not know how many lanes there are.
 func (d *Dispatcher) watch(ctx context.Context) {
+	for d.watchUntilKicked(ctx) {
+	}
+}
+
+// watchUntilKicked watches until Kick; false when there is nothing to watch any
+// more. The context serves many waits, so that a wait allocates nothing.
+func (d *Dispatcher) watchUntilKicked(ctx context.Context) bool {
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d.mu.Lock()
+	d.kick = cancel
+	closed := d.closed
+	d.mu.Unlock()
 	for {
-		wait, cancel := context.WithCancel(ctx)
-		d.mu.Lock()
-		d.kick = cancel
-		closed := d.closed
-		d.mu.Unlock()
 		beyond := d.log.Confirmed()
 		for _, l := range d.snapshot() {
 			poke(l.wake)
 		}
-		var err error
-		if !closed {
-			err = d.log.WaitConfirmed(wait, beyond)
+		if closed {
+			return false
 		}
-		kicked := wait.Err() != nil
-		cancel()
-		if closed || ctx.Err() != nil || (err != nil && !kicked) {
-			return
+		if err := d.log.WaitConfirmed(wait, beyond); err != nil {
+			return wait.Err() != nil && ctx.Err() == nil
 		}
 	}
 }
