@@ -254,8 +254,8 @@ func (g getter) record(req Request, u codec.QueueUnit, at int64, rec *Record) (b
 		return false, err
 	}
 	if rec.QueueID() != req.QueueID || rec.QueueOffset() != at || string(rec.Topic()) != req.Topic {
-		err := &contract.CorruptionError{File: fmt.Sprintf("consumequeue/%s/%d", req.Topic, req.QueueID),
-			Offset: at * codec.QueueUnitSize,
+		file, place := g.queues.Place(req.Topic, req.QueueID, at)
+		err := &contract.CorruptionError{File: file, Offset: place,
 			Cause: fmt.Errorf("the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(),
 				rec.QueueID(), u.PhysicalOffset)}
 		rec.Release()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/stratalog/stratalog/codec"
@@ -50,7 +49,7 @@ type Store struct {
 
 	// life is held over Load, Start, Recover, TruncateTo and Close, and guards
 	// what they make. Appends, reads and Health do not take it.
-	life  sync.Mutex
+	life  gate
 	stage atomic.Uint32
 	lock  io.Closer
 	// live is the log while appends are admitted, reading what Gets use while
@@ -88,7 +87,7 @@ func New(opt Options) (*Store, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	return &Store{opt: opt.withDefaults()}, nil
+	return &Store{opt: opt.withDefaults(), life: make(gate, 1)}, nil
 }
 
 // Open is New and Load.
@@ -134,8 +133,10 @@ func (s *Store) path(name string) string { return path.Join(s.opt.Dir, name) }
 // the files as it found them, unless writing itself failed, and may be tried
 // again.
 func (s *Store) Load(ctx context.Context) (LoadReport, error) {
-	s.life.Lock()
-	defer s.life.Unlock()
+	if err := s.life.enter(ctx, contract.OpOpen); err != nil {
+		return LoadReport{}, err
+	}
+	defer s.life.leave()
 	if err := s.order(contract.OpOpen, stageNew); err != nil {
 		return LoadReport{}, err
 	}
@@ -162,19 +163,12 @@ func (u *undoStack) run() error {
 }
 
 func (s *Store) load(ctx context.Context, undo *undoStack) error {
-	s.report = LoadReport{}
+	s.report, s.log = LoadReport{}, nil
 	if err := s.prepareRoot(undo); err != nil {
 		return err
 	}
-	var err error
-	opt := s.opt.log()
-	opt.Unclean = s.report.Unclean
-	if s.log, err = commitlog.Open(ctx, opt); err != nil {
-		return err
-	}
-	undo.add(func() error { return s.log.Close(false) })
-	s.report.Log = s.log.Report()
-
+	// The queues come first: a stranger among their files is found before the
+	// log is marked as being written.
 	size, err := queueFileSize(s.opt)
 	if err != nil {
 		return err
@@ -185,6 +179,14 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	}
 	undo.add(s.queues.Close)
 	s.report.Queues = s.queues.LoadReport()
+
+	opt := s.opt.log()
+	opt.Unclean = s.report.Unclean
+	if s.log, err = commitlog.Open(ctx, opt); err != nil {
+		return err
+	}
+	undo.add(func() error { return s.log.Close(false) })
+	s.report.Log = s.log.Report()
 	if err := s.fitQueues(s.report.Log.Foreign); err != nil {
 		return err
 	}
@@ -195,7 +197,9 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	if err != nil {
 		return err
 	}
-	if s.report.Replayed, err = s.dispatcher.CatchUp(ctx); err != nil {
+	// On a full disk a lane stays behind until there is room; the report and
+	// Health say so, and what it holds can be read.
+	if s.report.Replayed, err = s.dispatcher.CatchUp(ctx); err != nil && !errors.Is(err, errNoSpace) {
 		return err
 	}
 	if err := s.queues.CorrectMin(s.log.MinOffset()); err != nil {
@@ -210,9 +214,7 @@ func (s *Store) prepareRoot(undo *undoStack) error {
 	info, err := s.opt.FS.Stat(s.opt.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err = s.opt.FS.MkdirAll(s.opt.Dir); err == nil {
-			err = s.opt.FS.SyncDir(path.Dir(s.opt.Dir))
-		}
+		err = s.makeRoot(path.Clean(s.opt.Dir))
 	case err == nil && !info.IsDir:
 		return invalid("%s is not a directory", s.opt.Dir)
 	}
@@ -238,8 +240,37 @@ func (s *Store) prepareRoot(undo *undoStack) error {
 	if err := s.createAbort(); err != nil {
 		return ioError(contract.OpOpen, abortName, err)
 	}
-	undo.add(s.removeAbort)
+	undo.add(func() error {
+		if s.log != nil {
+			return nil // the log says by now that it is not closed, and so must the root
+		}
+		return s.removeAbort()
+	})
 	return nil
+}
+
+// makeRoot makes dir and what is missing above it, from the top, each durable
+// before the next: so a directory that exists has durable ones above it, but
+// for the parent of the lowest, which is synced once more.
+func (s *Store) makeRoot(dir string) error {
+	if _, err := s.opt.FS.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = s.opt.FS.SyncDir(path.Dir(dir))
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil // who may not read the directory above made nothing in it either
+		}
+		return err
+	}
+	if parent := path.Dir(dir); parent != dir {
+		if err := s.makeRoot(parent); err != nil {
+			return err
+		}
+	}
+	if err := s.opt.FS.MkdirAll(dir); err != nil {
+		return err
+	}
+	return s.opt.FS.SyncDir(path.Dir(dir))
 }
 
 // createAbort writes the file whose presence says "not closed well", with the
@@ -324,8 +355,18 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 	s := o.s
 	if s.now() == stageStarted {
 		// The log was cut while it ran: the queues must not count what is gone.
+		// Rebuild saves where the lane goes on, so that must not lie beyond
+		// what the queues hold durably, which may be less than what they show.
+		lane, err := s.dispatcher.Status(contract.LaneQueue)
+		if err != nil {
+			return err
+		}
+		from := log.MinOffset()
+		if lane.HasPersisted {
+			from = max(from, min(lane.Persisted.Next, lane.Applied.Next, end))
+		}
 		back := func() error { return s.queues.RollBack(end) }
-		if err := s.dispatcher.Rebuild(contract.LaneQueue, min(s.dispatcher.Frontier(), end), back); err != nil {
+		if err := s.dispatcher.Rebuild(contract.LaneQueue, from, back); err != nil {
 			return err
 		}
 	}
@@ -342,9 +383,11 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 }
 
 // Start begins background work and admits appends.
-func (s *Store) Start(context.Context) error {
-	s.life.Lock()
-	defer s.life.Unlock()
+func (s *Store) Start(ctx context.Context) error {
+	if err := s.life.enter(ctx, contract.OpStart); err != nil {
+		return err
+	}
+	defer s.life.leave()
 	if err := s.order(contract.OpStart, stageLoaded); err != nil {
 		return err
 	}
@@ -358,98 +401,4 @@ func (s *Store) Start(context.Context) error {
 	s.live.Store(s.log)
 	s.stage.Store(uint32(stageStarted))
 	return nil
-}
-
-// CloseReport tells what Close finished and what it did not.
-type CloseReport struct {
-	// Clean tells that everything is complete and on disk; the next Load has
-	// nothing to recover.
-	Clean bool
-	// Watermarks are the log's at the end.
-	Watermarks contract.Watermarks
-	// Lanes that are behind, by name, with how many bytes.
-	Behind map[string]int64
-	// Running names background work that did not end by the deadline.
-	Running []string
-	// Errors are the failures of single steps, in order; every step was tried.
-	Errors []error
-}
-
-// Close drains what was admitted, brings the lanes up to the log, makes
-// everything durable, and marks the store as closed well, all within ctx's
-// deadline. Every step is tried even if one before failed. A second call
-// returns the first one's report.
-func (s *Store) Close(ctx context.Context) (CloseReport, error) {
-	s.life.Lock()
-	defer s.life.Unlock()
-	was := s.now()
-	if was == stageClosed {
-		return s.closedReport, nil
-	}
-	r := CloseReport{Behind: map[string]int64{}}
-	s.stage.Store(uint32(stageClosed))
-	s.live.Store(nil)
-	s.reading.Store(nil)
-	if was == stageNew {
-		r.Clean = true
-		s.closedReport = r
-		return r, nil
-	}
-	step := func(err error) {
-		if err != nil {
-			r.Errors = append(r.Errors, err)
-		}
-	}
-	if was == stageStarted {
-		step(s.log.Drain(ctx))
-	}
-	closed, err := s.dispatcher.Close(ctx)
-	step(err)
-	for _, lane := range closed.Behind() {
-		r.Behind[lane.Lane.String()] = lane.BehindBytes
-	}
-	if s.owner != nil {
-		rep := s.owner.Close(ctx)
-		r.Running = rep.Running
-		step(rep.Err())
-	}
-	r.Watermarks = s.log.Watermarks()
-	if len(r.Running) == 0 {
-		step(s.queues.Close())
-		clean := len(r.Errors) == 0 && len(r.Behind) == 0
-		if clean {
-			step(s.writeCheckpoint())
-		}
-		step(s.log.Close(clean && len(r.Errors) == 0))
-		if clean && len(r.Errors) == 0 {
-			step(s.removeAbort())
-			r.Clean = len(r.Errors) == 0
-		}
-	}
-	step(s.lock.Close())
-	s.closedReport = r
-	return r, errors.Join(r.Errors...)
-}
-
-// writeCheckpoint writes Java's checkpoint file: up to which store time each
-// part is on disk. It is written when all of it is, and never read by us.
-func (s *Store) writeCheckpoint() error {
-	last := s.log.LastStoreTime()
-	c := codec.Checkpoint{PhysicTimestamp: last, LogicsTimestamp: last, LogicsPhy: int64(s.log.Durable())}
-	page := make([]byte, codec.CheckpointFileSize)
-	if _, err := c.Encode(page); err != nil {
-		return err
-	}
-	f, err := s.opt.FS.Open(s.path(checkpointName), vfs.ReadWrite|vfs.Create)
-	if err != nil {
-		return ioError(contract.OpClose, checkpointName, err)
-	}
-	_, err = f.WriteAt(page, 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return ioError(contract.OpClose, checkpointName, err)
-	}
-	return s.opt.FS.SyncDir(s.opt.Dir)
 }

@@ -115,8 +115,10 @@ func (s *Store) QueueRange(topic string, queueID int32) (first, end int64) {
 
 // Report returns what Load found and did.
 func (s *Store) Report() LoadReport {
-	s.life.Lock()
-	defer s.life.Unlock()
+	if s.life.enter(context.Background(), contract.OpAdmin) != nil {
+		return LoadReport{}
+	}
+	defer s.life.leave()
 	return s.report
 }
 
@@ -160,21 +162,29 @@ func (s *Store) Health() Health {
 // written again from memory or cut, then synced through fresh descriptors. A
 // failed sync is never retried.
 func (s *Store) Recover(ctx context.Context) (commitlog.RecoveryReport, error) {
-	s.life.Lock()
-	defer s.life.Unlock()
+	if err := s.life.enter(ctx, contract.OpRecover); err != nil {
+		return commitlog.RecoveryReport{}, err
+	}
+	defer s.life.leave()
 	if err := s.order(contract.OpRecover, stageStarted); err != nil {
 		return commitlog.RecoveryReport{}, err
 	}
+	// The lanes may be waiting for what lies behind the old end.
+	defer s.dispatcher.Kick()
 	return s.log.Recover(ctx, offsetSource{s})
 }
 
 // TruncateTo cuts the log at off, durably, where a record starts; the lanes
 // follow. Records at and behind off are gone.
 func (s *Store) TruncateTo(ctx context.Context, off Offset) error {
-	s.life.Lock()
-	defer s.life.Unlock()
+	if err := s.life.enter(ctx, contract.OpTruncate); err != nil {
+		return err
+	}
+	defer s.life.leave()
 	if err := s.order(contract.OpTruncate, stageStarted); err != nil {
 		return err
 	}
+	// The lanes may be waiting for what lies behind the old end.
+	defer s.dispatcher.Kick()
 	return s.log.TruncateTo(ctx, off, offsetSource{s})
 }

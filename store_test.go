@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,7 +14,13 @@ import (
 	"github.com/stratalog/stratalog/internal/vfs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		os.Exit(runRole(role))
+	}
+	runtime.MemProfileRate = 0
+	goleak.VerifyTestMain(m)
+}
 
 // testOptions are options of a small store on fs.
 func testOptions(fs vfs.FS, dir string) Options {

@@ -29,8 +29,14 @@ type Finding struct {
 	File   string `json:"file,omitempty"`
 	Offset int64  `json:"offset"`
 	// Lost is the range of the log that cannot be served.
-	Lost *contract.Range `json:"lost,omitempty"`
-	Text string          `json:"text"`
+	Lost *LostRange `json:"lost,omitempty"`
+	Text string     `json:"text"`
+}
+
+// LostRange is the half-open range [Start, End) of the log.
+type LostRange struct {
+	Start Offset `json:"start"`
+	End   Offset `json:"end"`
 }
 
 // VerifyReport counts what Verify looked at.
@@ -117,7 +123,7 @@ func (v *verifier) damage(err error) bool {
 	f := Finding{Severity: Fault, Kind: "damage", Text: err.Error()}
 	var c *contract.CorruptionError
 	if errors.As(err, &c) {
-		f.File, f.Offset, f.Lost = c.File, c.Offset, &c.Lost
+		f.File, f.Offset, f.Lost = c.File, c.Offset, &LostRange{c.Lost.Start, c.Lost.End}
 		v.damaged = append(v.damaged, c.Lost)
 	}
 	v.add(f)
@@ -150,9 +156,9 @@ func (v *verifier) record(m *codec.MessageView) bool {
 		v.lagging++
 		return true
 	}
-	v.add(Finding{Severity: Fault, Kind: "missing-unit", File: fmt.Sprintf("consumequeue/%s/%d", topic, m.QueueID()),
-		Offset: at * codec.QueueUnitSize,
-		Text:   fmt.Sprintf("record %d of %s/%d at %d has no unit that leads to it", at, topic, m.QueueID(), m.PhysicalOffset())})
+	file, place := v.r.queues.Place(topic, m.QueueID(), at)
+	v.add(Finding{Severity: Fault, Kind: "missing-unit", File: file, Offset: place,
+		Text: fmt.Sprintf("record %d of %s/%d at %d has no unit that leads to it", at, topic, m.QueueID(), m.PhysicalOffset())})
 	return true
 }
 
@@ -216,8 +222,8 @@ func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) erro
 	}
 	rec.Release()
 	if wrong != "" {
-		v.add(Finding{Severity: Fault, Kind: "wrong-unit", File: fmt.Sprintf("consumequeue/%s/%d", topic, q),
-			Offset: at * codec.QueueUnitSize, Text: fmt.Sprintf("unit %d of %s/%d: %s", at, topic, q, wrong)})
+		file, place := v.r.queues.Place(topic, q, at)
+		v.add(Finding{Severity: Fault, Kind: "wrong-unit", File: file, Offset: place, Text: fmt.Sprintf("unit %d of %s/%d: %s", at, topic, q, wrong)})
 	}
 	return nil
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package stratalog
+
+const raceEnabled = true
