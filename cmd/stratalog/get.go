@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+)
+
+// followPoll is how often a following reader looks for more.
+const followPoll = 50 * time.Millisecond
+
+// getCommand is the get command.
+type getCommand struct {
+	*app
+	topic, tag       string
+	queue            int32
+	offset, count    int64
+	follow, appended bool
+
+	w    *bufio.Writer
+	enc  *json.Encoder
+	left int64 // how many records to print still; negative: all
+}
+
+func newGet(a *app) *cobra.Command {
+	c := &getCommand{app: a}
+	cmd := &cobra.Command{
+		Use:   "get --dir DIR --topic T",
+		Short: "Print messages of a queue",
+		Long: `Get prints the bodies of a queue's messages, each with a line end behind it; with
+--json one object per message and line ("body", or "body_base64" if the body is
+not UTF-8 text). It ends at the end of the queue, or, with --follow, goes on with
+what a live store publishes until --count is reached or it is interrupted.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.topic, "topic", "", "topic")
+	f.Int32Var(&c.queue, "queue", 0, "queue of the topic")
+	f.Int64Var(&c.offset, "offset", 0, "queue offset of the first message")
+	f.Int64Var(&c.count, "count", 0, "how many messages to print (0: all)")
+	f.StringVar(&c.tag, "tag", "", "print only messages with this tag")
+	f.BoolVar(&c.follow, "follow", false, "wait for more at the end")
+	f.BoolVar(&c.appended, "appended", false, "go on beyond the published bound to the last valid record")
+	return cmd
+}
+
+func (c *getCommand) run(ctx context.Context) (err error) {
+	switch {
+	case c.topic == "":
+		return usage("--topic is missing")
+	case c.offset < 0 || c.count < 0 || c.queue < 0:
+		return usage("--offset, --count and --queue must not be negative")
+	}
+	r, err := c.openReader(ctx, stratalog.ReaderOptions{Appended: c.appended})
+	if err != nil {
+		return err
+	}
+	c.w = bufio.NewWriter(c.out)
+	c.enc = json.NewEncoder(c.w)
+	c.enc.SetEscapeHTML(false)
+	if c.left = c.count; c.count == 0 {
+		c.left = -1
+	}
+	defer func() { err = errors.Join(err, c.w.Flush(), r.Close()) }()
+	return c.loop(ctx, r)
+}
+
+// loop prints until the queue's end, and again after each refresh if it
+// follows.
+func (c *getCommand) loop(ctx context.Context, r *stratalog.Reader) error {
+	var out stratalog.Records
+	defer out.Release()
+	req := stratalog.Request{Topic: c.topic, QueueID: c.queue, Offset: c.offset, Tag: c.tag}
+	tick := time.NewTicker(followPoll)
+	defer tick.Stop()
+	for {
+		status, err := c.drain(ctx, r, &req, &out)
+		switch {
+		case ctx.Err() != nil:
+			if c.follow {
+				return nil // the way to end it
+			}
+			return ctx.Err()
+		case err != nil:
+			return err
+		case c.left == 0:
+			return nil
+		case !c.follow && status == contract.GetNoMatchedLogicQueue:
+			return contract.NewError(contract.KindNotFound, contract.OpRead, contract.ComponentQueue, fmt.Sprintf("no queue %s/%d", c.topic, c.queue), nil)
+		case !c.follow:
+			return nil
+		}
+		if err := c.w.Flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := r.Refresh(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// drain prints up to the queue's end and moves req on. It returns the status at
+// which it ended.
+func (c *getCommand) drain(ctx context.Context, r *stratalog.Reader, req *stratalog.Request, out *stratalog.Records) (contract.GetStatus, error) {
+	for c.left != 0 {
+		req.MaxCount = stratalog.DefaultMaxCount
+		if c.left > 0 {
+			req.MaxCount = int(min(c.left, stratalog.DefaultMaxCount))
+		}
+		if err := r.Get(ctx, *req, out); err != nil {
+			return 0, err
+		}
+		switch out.Status {
+		case contract.GetOffsetOverflowOne, contract.GetOffsetOverflowBadly, contract.GetNoMatchedLogicQueue, contract.GetNoMessageInQueue:
+			return out.Status, nil
+		}
+		for i := range out.Len() {
+			if err := c.print(out.At(i)); err != nil {
+				return 0, err
+			}
+		}
+		if c.left > 0 {
+			c.left -= int64(out.Len())
+		}
+		req.Offset, req.Epoch = out.Next, out.Epoch
+	}
+	return contract.GetFound, nil
+}
+
+// message is a record as --json prints it.
+type message struct {
+	Topic          string            `json:"topic"`
+	Queue          int32             `json:"queue"`
+	Offset         int64             `json:"offset"`
+	PhysicalOffset int64             `json:"physical_offset"`
+	Size           int32             `json:"size"`
+	StoreTime      int64             `json:"store_time"`
+	BornTime       int64             `json:"born_time"`
+	Flag           int32             `json:"flag"`
+	Properties     map[string]string `json:"properties,omitempty"`
+	Body           *string           `json:"body,omitempty"`
+	BodyBase64     []byte            `json:"body_base64,omitempty"`
+}
+
+func (c *getCommand) print(r *stratalog.Record) error {
+	if !c.json {
+		if _, err := c.w.Write(r.Body()); err != nil {
+			return err
+		}
+		return c.w.WriteByte('\n')
+	}
+	m := message{Topic: string(r.Topic()), Queue: r.QueueID(), Offset: r.QueueOffset(), PhysicalOffset: r.PhysicalOffset(),
+		Size: r.TotalSize(), StoreTime: r.StoreTimestamp(), BornTime: r.BornTimestamp(), Flag: r.Flag()}
+	codec.WalkProperties(r.Properties(), func(name, value []byte) bool {
+		if m.Properties == nil {
+			m.Properties = map[string]string{}
+		}
+		m.Properties[string(name)] = string(value)
+		return true
+	})
+	if utf8.Valid(r.Body()) {
+		body := string(r.Body())
+		m.Body = &body
+	} else {
+		m.BodyBase64 = r.Body()
+	}
+	return c.enc.Encode(m)
+}

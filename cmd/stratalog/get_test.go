@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestGet(t *testing.T) {
+	dir := t.TempDir()
+	fine(t, "0\n1\n2\n", "append", "--dir", dir, "--topic", "t", "--tag", "odd", "--segment-size", "1MiB")
+	fine(t, "3\n4\n", "append", "--dir", dir, "--topic", "t", "--tag", "even", "--key", "k")
+	for args, want := range map[string]string{
+		"":                              "0\n1\n2\n3\n4\n",
+		"--offset 2":                    "2\n3\n4\n",
+		"--offset 2 --count 2":          "2\n3\n",
+		"--count 100":                   "0\n1\n2\n3\n4\n",
+		"--offset 5":                    "",
+		"--offset 500":                  "",
+		"--tag even":                    "3\n4\n",
+		"--tag even --count 1":          "3\n",
+		"--tag none":                    "",
+		"--appended":                    "0\n1\n2\n3\n4\n",
+		"--follow --count 5":            "0\n1\n2\n3\n4\n",
+		"--follow --tag even --count 2": "3\n4\n",
+	} {
+		if out := fine(t, "", append([]string{"get", "--dir", dir, "--topic", "t"}, strings.Fields(args)...)...); out != want {
+			t.Errorf("get %s: %q, want %q", args, out, want)
+		}
+	}
+}
+
+func TestGetManyBatches(t *testing.T) {
+	dir := t.TempDir()
+	in := strings.Repeat("line\n", 1000)
+	fine(t, in, "append", "--dir", dir, "--topic", "t", "--segment-size", "64KiB", "--max-message-size", "1KiB")
+	if out := fine(t, "", "get", "--dir", dir, "--topic", "t"); out != in {
+		t.Errorf("%d bytes, want %d", len(out), len(in))
+	}
+}
+
+func TestGetJSON(t *testing.T) {
+	dir := t.TempDir()
+	fine(t, "text <&>\n\xff\xfe\n\n", "append", "--dir", dir, "--topic", "t", "--key", "k", "--segment-size", "1MiB")
+	out := fine(t, "", "get", "--dir", dir, "--topic", "t", "--json")
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines: %q", len(lines), out)
+	}
+	for i, line := range lines {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		for _, key := range []string{"topic", "queue", "offset", "physical_offset", "size", "store_time", "born_time", "properties"} {
+			if _, ok := m[key]; !ok {
+				t.Errorf("line %d has no %q", i, key)
+			}
+		}
+		want := []struct {
+			key string
+			val any
+		}{{"body", "text <&>"}, {"body_base64", "//4="}, {"body", ""}}[i]
+		if m[want.key] != want.val || m["offset"] != float64(i) {
+			t.Errorf("line %q: %q is not %q", line, want.key, want.val)
+		}
+	}
+}
+
+// TestFollow checks that a following reader sees what a live writer appends.
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, "append", "--dir", dir, "--topic", "t", "--segment-size", "1MiB")
+	say := func(text string) {
+		t.Helper()
+		if _, err := w.in.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("one\n")
+	eventually(t, "the store is there", func() bool { return cli(t, "", "get", "--dir", dir, "--topic", "t").out == "one\n" })
+
+	counted := start(t, "get", "--dir", dir, "--topic", "t", "--follow", "--count", "3")
+	open := start(t, "get", "--dir", dir, "--topic", "t", "--follow", "--json")
+	lines := bufio.NewScanner(open.out)
+	expect := func(want string) {
+		t.Helper()
+		var m message
+		if !lines.Scan() {
+			t.Fatalf("no line: %v, stderr %q", lines.Err(), open.errOut.String())
+		}
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil || m.Body == nil || *m.Body != want {
+			t.Fatalf("line %q, want body %q (%v)", lines.Text(), want, err)
+		}
+	}
+	expect("one")
+	say("two\n")
+	expect("two")
+	say("three\nfour\n")
+	expect("three")
+	expect("four")
+
+	var got []string
+	for s := bufio.NewScanner(counted.out); s.Scan(); {
+		got = append(got, s.Text())
+	}
+	if code := counted.end(); code != exitFine || strings.Join(got, ",") != "one,two,three" {
+		t.Errorf("--count 3: code %d, %q, stderr %q", code, got, counted.errOut.String())
+	}
+	if err := open.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if lines.Scan() {
+		t.Errorf("one more line: %q", lines.Text())
+	}
+	if code := open.end(); code != exitFine {
+		t.Errorf("after SIGINT: code %d, stderr %q", code, open.errOut.String())
+	}
+	w.in.Close()
+	if code := w.end(); code != exitFine {
+		t.Errorf("writer: code %d, stderr %q", code, w.errOut.String())
+	}
+}
+
+// TestReadersChangeNothing runs every reading command and compares the tree.
+func TestReadersChangeNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	fine(t, "a\nb\nc\n", "append", "--dir", dir, "--topic", "t", "--segment-size", "1MiB")
+	before := snapshot(t, dir)
+	for _, args := range []string{"get --topic t", "get --topic t --appended", "inspect", "inspect --appended --json",
+		"verify", "verify --appended", "bench get --count 10", "bench get --count 10 --random"} {
+		fine(t, "", append(strings.Fields(args), "--dir", dir)...)
+		if after := snapshot(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%s changed the store", args)
+		}
+	}
+}

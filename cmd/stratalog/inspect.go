@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stratalog/stratalog"
+)
+
+func newInspect(a *app) *cobra.Command {
+	var appended bool
+	cmd := &cobra.Command{
+		Use:   "inspect --dir DIR",
+		Short: "Show segments, queues, ends, epochs and cursors",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.inspect(cmd.Context(), appended)
+		},
+	}
+	cmd.Flags().BoolVar(&appended, "appended", false, "go on beyond the published bound to the last valid record")
+	return cmd
+}
+
+func (a *app) inspect(ctx context.Context, appended bool) (err error) {
+	r, err := a.openReader(ctx, stratalog.ReaderOptions{Appended: appended})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	in := r.Inspect()
+	if a.json {
+		return a.writeJSON(in)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	line("directory", "%s", in.Dir)
+	line("log id", "%s", in.LogID)
+	line("sidecar", "%s", in.Sidecar)
+	line("abort file", "%v", in.Unclean)
+	bound := "last valid record"
+	if in.Bounded {
+		bound = "published bound"
+	}
+	line("log", "[%d,%d), end is the %s", in.MinOffset, in.End, bound)
+	line("segments", "%d of %s", len(in.Segments), formatSize(in.SegmentSize))
+	for _, s := range in.Segments {
+		line("", "%s", s.Path)
+	}
+	for _, e := range in.Epochs {
+		line("epoch", "%d from %d", e.Epoch, e.Start)
+	}
+	for _, c := range in.Checksummed {
+		if c.End < 0 {
+			line("checksummed", "[%d,...", c.Start)
+			continue
+		}
+		line("checksummed", "[%d,%d)", c.Start, c.End)
+	}
+	for _, c := range in.Cursors {
+		if c.Error != "" {
+			line("cursor", "%s: %s", c.Lane, c.Error)
+			continue
+		}
+		line("cursor", "%s at %d (epoch %d)", c.Lane, c.Next, c.Epoch)
+	}
+	for _, q := range in.Queues {
+		line("queue", "%s/%d [%d,%d)", q.Topic, q.Queue, q.Min, q.Max)
+	}
+	return w.Flush()
+}

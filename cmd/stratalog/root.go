@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/contract"
+)
+
+// app is what all commands share: the streams and the common flags.
+type app struct {
+	in          io.Reader
+	out, errOut io.Writer
+
+	dir  string
+	json bool
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stratalog",
+		Short: "A message store: append, get, inspect, verify, measure",
+		Long: `Stratalog writes, reads, inspects, checks and measures message stores.
+
+Exit codes: 0 all is well; 1 damage or a difference was found; 2 the command
+could not run. Sizes are written 8MiB (B, KiB, MiB, GiB, or plain bytes).
+Commands that read take no lock and change nothing: they work beside a live
+store and on a read-only mount.`,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.errOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v; see %s --help", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the store")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
+	root.AddCommand(newAppend(a), newGet(a), newInspect(a), newVerify(a), newBench(a), newDemo(a), newVersion(a))
+	return root
+}
+
+// writeJSON writes v as one line.
+func (a *app) writeJSON(v any) error { return json.NewEncoder(a.out).Encode(v) }
+
+// needDir checks that --dir was given.
+func (a *app) needDir() error {
+	if a.dir == "" {
+		return usage("--dir is missing")
+	}
+	return nil
+}
+
+// openReader opens the store for reading. A directory without a log is refused:
+// the name is then more likely wrong than the store empty.
+func (a *app) openReader(ctx context.Context, ro stratalog.ReaderOptions) (*stratalog.Reader, error) {
+	if err := a.needDir(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(a.dir, "commitlog")); err != nil {
+		kind := contract.KindIO
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = contract.KindNotFound
+		}
+		return nil, contract.NewError(kind, contract.OpOpen, contract.ComponentStore, "no store in "+a.dir, err)
+	}
+	return stratalog.OpenReader(ctx, stratalog.Options{Dir: a.dir}, ro)
+}
+
+// openStore opens the store for writing and starts it.
+func (a *app) openStore(ctx context.Context, opt stratalog.Options) (*stratalog.Store, error) {
+	if err := a.needDir(); err != nil {
+		return nil, err
+	}
+	opt.Dir = a.dir
+	store, err := stratalog.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Start(ctx); err != nil {
+		return nil, errors.Join(err, closeStore(store))
+	}
+	return store, nil
+}
+
+// closeTimeout is how long a clean close may take.
+const closeTimeout = time.Minute
+
+// closeStore closes cleanly, also after the command was interrupted.
+func closeStore(store *stratalog.Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_, err := store.Close(ctx)
+	return err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// units are the suffixes of a size, largest first.
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// parseSize reads "8MiB", "512KiB", "1GiB", "100B" or "100".
+func parseSize(text string) (int64, error) {
+	number, unit := text, int64(1)
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = rest, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("size %q is not a whole number, alone or with B, KiB, MiB or GiB", text)
+	}
+	if n > math.MaxInt64/uint64(unit) {
+		return 0, fmt.Errorf("size %q is too large", text)
+	}
+	return int64(n) * unit, nil
+}
+
+// formatSize is the shortest text that parseSize reads as n.
+func formatSize(n int64) string {
+	for _, u := range units {
+		if n != 0 && n%u.bytes == 0 && u.bytes > 1 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// sizeFlag is a flag that holds a size.
+type sizeFlag int64
+
+// String returns the size as it is written.
+func (s *sizeFlag) String() string { return formatSize(int64(*s)) }
+
+// Set parses text.
+func (s *sizeFlag) Set(text string) error {
+	n, err := parseSize(text)
+	*s = sizeFlag(n)
+	return err
+}
+
+// Type is the word that help shows.
+func (*sizeFlag) Type() string { return "SIZE" }
