@@ -1,0 +1,79 @@
+# The front door. `make` lists what there is.
+
+GO       ?= go
+FUZZTIME ?= 10s
+BENCH    ?= .
+PKG      ?= ./...
+# The source tree that `make run` stores and reads back.
+SOURCE   ?= $(shell $(GO) env GOROOT)/src
+
+TOOL := $(GO) tool -modfile=tools/go.mod
+# Every Go file of this module, and none of the modules below it.
+SOURCES = $(shell find . -name '*.go' -not -path './.git/*' -not -path './out/*')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate generate generate-clean peers ci clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing on this machine
+	@tools/setup.sh
+
+build: ## build the command line into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+run: setup ## build, store a source tree as messages, read it back, show the files
+	$(GO) run ./cmd/stratalog demo --source "$(SOURCE)"
+
+test: setup ## all tests in full, then the short ones under the race detector
+	$(GO) test -count=1 -timeout 20m ./...
+	$(GO) test -race -short -count=1 -timeout 15m ./...
+
+check: format vet staticcheck generate-clean short ## all quick checks: run this before a commit
+
+format:
+	@test -z "$$(gofmt -l $(SOURCES))" || { echo "gofmt would change:"; gofmt -l $(SOURCES); exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(TOOL) staticcheck ./...
+
+lint: ## the layer graph, the injected core, the promises of the documents
+	$(GO) test -count=1 ./internal/lint
+
+short:
+	$(GO) test -short -count=1 -timeout 5m ./...
+
+race: ## all tests in full under the race detector; takes long
+	$(GO) test -race -count=1 -timeout 60m ./...
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/' | sort); do \
+			echo "$$dir $$name"; $(GO) test $$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
+		done; done
+
+bench: ## the benchmarks that BENCH (.) names, in PKG (./...)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+gate: ## compare the benchmarks with those of BASE (HEAD~1)
+	tools/benchstat.sh --base "$(or $(BASE),HEAD~1)" --bench '$(BENCH)' --pkg '$(PKG)'
+
+generate: ## write the codecs anew from their schemas
+	$(GO) generate ./...
+
+generate-clean:
+	tools/generate-clean.sh
+
+peers: ## the same workload on other logs and stores
+	cd perf/peers && $(GO) run .
+
+ci: ## what continuous integration runs
+	.ci/run
+
+clean: ## remove what the other targets made
+	rm -rf bin out
+	$(GO) clean -testcache
