@@ -355,18 +355,12 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 	s := o.s
 	if s.now() == stageStarted {
 		// The log was cut while it ran: the queues must not count what is gone.
-		// Rebuild saves where the lane goes on, so that must not lie beyond
-		// what the queues hold durably, which may be less than what they show.
 		lane, err := s.dispatcher.Status(contract.LaneQueue)
 		if err != nil {
 			return err
 		}
-		from := log.MinOffset()
-		if lane.HasPersisted {
-			from = max(from, min(lane.Persisted.Next, lane.Applied.Next, end))
-		}
 		back := func() error { return s.queues.RollBack(end) }
-		if err := s.dispatcher.Rebuild(contract.LaneQueue, from, back); err != nil {
+		if err := s.dispatcher.Rebuild(contract.LaneQueue, min(lane.Applied.Next, end), back); err != nil {
 			return err
 		}
 	}

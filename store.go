@@ -151,6 +151,9 @@ func (s *Store) Health() Health {
 	if err := s.log.Fenced(); h.Reason == nil {
 		h.Reason = err
 	}
+	if h.Reason == nil {
+		h.Reason = s.log.Refusing()
+	}
 	h.Writable = h.Reason == nil
 	h.Watermarks, h.MinOffset, h.Epoch = s.log.Watermarks(), s.log.MinOffset(), s.log.Epoch()
 	h.Frontier, h.Lanes = s.dispatcher.Frontier(), s.dispatcher.Lanes()

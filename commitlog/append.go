@@ -436,6 +436,19 @@ func (l *Log) refusal(p *prepared) (string, error) {
 	return "", nil
 }
 
+// Refusing returns why appends are refused although the log is neither closed
+// nor fenced: there is no room for records on the disk. Nil means that they are
+// admitted.
+func (l *Log) Refusing() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full := l.active == nil || l.tail+codec.MessageMinSize+codec.ChecksumTrailerSize+codec.BlankSize > l.active.end()
+	if l.unreserved || full && l.next == nil && l.nextErr != nil {
+		return l.noSegment()
+	}
+	return nil
+}
+
 // noSegment is the refusal when the next segment cannot be made.
 func (l *Log) noSegment() error {
 	e := reject(contract.StatusStorageUnavailable, contract.KindIO, "the next segment cannot be made", l.nextErr)

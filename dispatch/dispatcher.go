@@ -166,7 +166,7 @@ func (d *Dispatcher) Kick() {
 }
 
 // Rebuild takes a lane back to from, or to the log's first record if that is
-// higher. The lowered cursor is saved first; then reset runs, if not nil, and
+// higher, or to the end of what the sink holds durably if that is lower. The lowered cursor is saved first; then reset runs, if not nil, and
 // may drop the sink's state; then the lane applies everything again. A crash in
 // between leaves a lane that is behind and not one with a hole.
 func (d *Dispatcher) Rebuild(id contract.Lane, from contract.Offset, reset func() error) error {
@@ -174,15 +174,17 @@ func (d *Dispatcher) Rebuild(id contract.Lane, from contract.Offset, reset func(
 	if err != nil {
 		return err
 	}
+	if from > d.log.Durable() {
+		return stateError(contract.KindInvalid,
+			fmt.Sprintf("rebuild of lane %s from %d: beyond what is durable", id, from))
+	}
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	start, err := d.startAt(id, max(from, d.log.MinOffset()))
+	// Never forward: what is applied and not flushed yet must come again, or a
+	// power cut would leave it out.
+	start, err := d.startAt(id, max(min(from, l.safe.Next), d.log.MinOffset()))
 	if err != nil {
 		return err
-	}
-	if start.Next > d.log.Durable() {
-		return stateError(contract.KindInvalid,
-			fmt.Sprintf("rebuild of lane %s from %d: beyond what is durable", id, start.Next))
 	}
 	if err := d.cursors.SaveCursor(start); err != nil {
 		return &LaneError{Lane: id, At: start.Next, Cause: err}
