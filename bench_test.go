@@ -12,7 +12,7 @@ import (
 // lane included, on a real disk.
 func BenchmarkAppend(b *testing.B) {
 	for _, d := range []Durability{Sync, Memory} {
-		for _, producers := range []int{1, 16, 64} {
+		for _, producers := range []int{1, 16, 64, 256} {
 			b.Run(fmt.Sprintf("%v/producers=%d", d, producers), func(b *testing.B) { benchAppend(b, d, producers, 1024) })
 		}
 	}

@@ -398,6 +398,7 @@ func (l *Log) refusal(p *prepared) (string, error) {
 		return "the log is being truncated", nil
 	}
 	if l.unreserved {
+		l.wantNext()
 		return "", l.noSegment()
 	}
 	size := int64(len(p.buf))

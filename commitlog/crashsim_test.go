@@ -248,6 +248,9 @@ func (w *workload) open() error {
 	log, err := openStill(opt, &w.history)
 	if err == nil {
 		w.log = log // else the old one stays, closed
+		if reason := log.Report().SidecarReason; reason != "" && len(w.sent) > 0 {
+			return fmt.Errorf("the sidecar is not whole: %s", reason)
+		}
 	}
 	return err
 }
@@ -471,6 +474,9 @@ func (w *workload) checkImage(image *vfs.Sim, need int) (int, error) {
 		return 0, fmt.Errorf("open: %w", err)
 	}
 	n, err := w.check(log, need)
+	if reason := log.Report().SidecarReason; reason != "" && len(w.sent) > 0 {
+		err = errors.Join(err, fmt.Errorf("the sidecar is not whole: %s", reason))
+	}
 	return n, errors.Join(err, log.Close(false))
 }
 

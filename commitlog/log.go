@@ -265,7 +265,8 @@ func (l *Log) Close(clean bool) error {
 	}
 	if err == nil {
 		err = typed(contract.OpClose, contract.ComponentSegment, l.returnNext())
-	} else if l.next != nil {
+	}
+	if l.next != nil {
 		l.next.file.Close(nil)
 	}
 	l.segs.Load().close()

@@ -171,7 +171,7 @@ func TestPowerCut(t *testing.T) {
 	enough := *cutStates
 	if testing.Short() {
 		// Fewer states of more workloads.
-		enough, e.sample, e.deep = 60_000, 6, 300
+		enough, e.sample, e.deep = 30_000, 6, 300
 	}
 	if raceEnabled {
 		enough /= 20 // each takes that much longer

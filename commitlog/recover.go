@@ -330,16 +330,36 @@ func (l *Log) prepareFiles(facts startFacts) error {
 		return err
 	}
 	// The last owner may have died between a change of a name and its sync.
-	dirs := []string{l.spares.Dir(), path.Join(l.opt.Dir, SidecarDir), l.opt.Dir}
+	if err := l.syncNames(); err != nil {
+		return err
+	}
+	return syncParent(l.opt.FS, l.opt.Dir)
+}
+
+// syncNames makes all names below the root durable, those that segments are
+// moved to before those in the log: a power cut in between leaves two names,
+// not none.
+func (l *Log) syncNames() error {
+	dirs := []string{l.opt.Dir, path.Join(l.opt.Dir, SidecarDir), l.spares.Dir()}
+	if _, err := l.opt.FS.Stat(l.cutDir()); err == nil {
+		dirs = append(dirs, l.cutDir())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, dir := range l.opt.Catalog.Dirs() {
 		if dir = path.Dir(dir); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	if err := l.syncDirs(dirs...); err != nil {
-		return err
+	if l.opt.broken == brokenNoDirSync {
+		return nil
 	}
-	return syncParent(l.opt.FS, l.opt.Dir)
+	for _, dir := range dirs {
+		if err := l.opt.FS.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return l.syncDirs()
 }
 
 // mkdirDurable makes dir and its parents, from the top, each durable before the
@@ -394,16 +414,16 @@ func (l *Log) cutTail(ctx context.Context, end, written int64) error {
 				return err
 			}
 			l.report.SetAside = append([]string{to}, l.report.SetAside...)
+			l.dropLast()
 		} else {
 			if err := l.spares.Return(seg.file.Path()); err != nil {
 				return err
 			}
-			if err := l.syncDirs(l.spares.Dir()); err != nil {
-				return err
-			}
+			l.dropLast()
 		}
-		seg.file.Close(nil)
-		l.segs.Store(&segmentList{size: list.size, segs: list.segs[: n-1 : n-1]})
+		if err := l.syncNames(); err != nil {
+			return err
+		}
 	}
 	if n == 0 || list.segs[n-1].end() <= end {
 		return nil

@@ -229,17 +229,21 @@ func (l *Log) returnNext() error {
 	if next == nil {
 		return nil
 	}
-	defer next.file.Close(nil)
 	if err := l.spares.Return(next.file.Path()); err != nil {
+		l.mu.Lock()
+		l.next = next // it stands where it stood
+		l.mu.Unlock()
 		return err
 	}
+	next.file.Close(nil)
 	return l.syncDirs(l.spares.Dir())
 }
 
 // cutDir is where recovery puts segments that it sets aside.
 func (l *Log) cutDir() string { return path.Join(l.opt.Dir, SidecarDir, "cut") }
 
-// setAside moves a segment's file out of the log, without deleting it.
+// setAside moves a segment's file out of the log, without deleting it. The
+// caller syncs the names.
 func (l *Log) setAside(s *segment) (string, error) {
 	if err := l.opt.FS.MkdirAll(l.cutDir()); err != nil {
 		return "", err
@@ -255,11 +259,5 @@ func (l *Log) setAside(s *segment) (string, error) {
 	if err := s.file.Rename(l.opt.FS, to); err != nil {
 		return "", err
 	}
-	// The new name first: a power cut in between leaves two names, not none.
-	for _, dir := range []string{path.Join(l.opt.Dir, SidecarDir), l.cutDir()} {
-		if err := l.opt.FS.SyncDir(dir); err != nil {
-			return "", err
-		}
-	}
-	return to, l.syncDirs()
+	return to, nil
 }

@@ -60,6 +60,9 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 		err = l.cutTail(ctx, end, placed)
 	}
 	if err == nil {
+		err = l.syncNames() // a cut that failed before may have come as far as its sync
+	}
+	if err == nil {
 		err = l.rewriteTail(from, end)
 	}
 	if err != nil {
@@ -87,7 +90,7 @@ func (l *Log) resume(ctx context.Context, end int64, source OffsetSource) error 
 	}
 	l.mu.Lock()
 	l.fence.Store(nil)
-	if l.active == nil {
+	if l.active == nil || l.unreserved {
 		l.wantNext()
 	}
 	l.room.Broadcast()
@@ -192,12 +195,11 @@ func (l *Log) dropFrom(ctx context.Context, at int64) error {
 		if err := l.opt.FS.Remove(seg.file.Path()); err != nil {
 			return err
 		}
+		l.dropLast()
 		if err := l.syncDirs(); err != nil {
 			return err
 		}
-		seg.file.Close(nil)
 	}
-	l.segs.Store(&segmentList{size: list.size, segs: list.segs[:n:n]})
 	last := list.segs[n-1]
 	from := max(at, last.base)
 	end := last.base + int64(lastNonZero(last.file.Bytes())) + 1
@@ -211,6 +213,15 @@ func (l *Log) dropFrom(ctx context.Context, at int64) error {
 		end -= piece
 	}
 	return nil
+}
+
+// dropLast takes the last segment, whose file has left the directory, out of
+// the list.
+func (l *Log) dropLast() {
+	list := l.segs.Load()
+	n := len(list.segs) - 1
+	l.segs.Store(&segmentList{size: list.size, segs: list.segs[:n:n]})
+	list.segs[n].file.Close(nil)
 }
 
 // Retire removes the segments that lie wholly below off, oldest first, never
