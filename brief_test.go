@@ -218,7 +218,7 @@ func TestBrief_11(t *testing.T) {
 			name := names[x%len(names)]
 			order += " " + name
 			err := call(s, name)
-			want, next := expected(stage, name)
+			next, want := expected(stage, name)
 			stage = next
 			if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 				t.Fatalf("%s: %v, want %v", order, err, want)
@@ -264,38 +264,38 @@ func call(s *Store, name string) error {
 	return err
 }
 
-// expected is the error of a call at a stage, and the stage behind it.
-func expected(stage, call string) (error, string) {
+// expected is the stage behind a call at a stage, and the call's error.
+func expected(stage, call string) (string, error) {
 	if call == "Close" {
-		return nil, "closed"
+		return "closed", nil
 	}
 	if stage == "closed" {
-		return contract.ErrClosed, stage
+		return stage, contract.ErrClosed
 	}
 	switch call {
 	case "Load":
 		if stage == "new" {
-			return nil, "loaded"
+			return "loaded", nil
 		}
-		return contract.ErrInvalid, stage
+		return stage, contract.ErrInvalid
 	case "Start":
 		switch stage {
 		case "new":
-			return contract.ErrNotStarted, stage
+			return stage, contract.ErrNotStarted
 		case "loaded":
-			return nil, "started"
+			return "started", nil
 		}
-		return contract.ErrInvalid, stage
+		return stage, contract.ErrInvalid
 	case "Append":
 		if stage == "started" {
-			return nil, stage
+			return stage, nil
 		}
-		return contract.ErrNotStarted, stage
+		return stage, contract.ErrNotStarted
 	}
 	if stage == "new" {
-		return contract.ErrNotStarted, stage
+		return stage, contract.ErrNotStarted
 	}
-	return nil, stage
+	return stage, nil
 }
 
 // Rule 12: valid options promise nothing; TestOpenRefuses has all causes.

@@ -335,6 +335,7 @@ func (l *Log) boundLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C():
+		case <-l.rolled:
 		}
 		_ = l.syncBound() // the error is in the fence
 		timer.Reset(boundSyncEvery)

@@ -39,6 +39,7 @@ type Log struct {
 	owner  *task.Group
 	report RecoveryReport
 	mapped bool
+	empty  string // the empty last segment file that was found, if any
 
 	shapeMu sync.Mutex
 
@@ -88,6 +89,7 @@ type Log struct {
 	kicked     atomic.Bool
 	kick       chan struct{}
 	makeNext   chan struct{}
+	rolled     chan struct{}
 
 	pendMu sync.Mutex
 	pend   []waiter // ascending end; the first pendHead are answered
@@ -145,7 +147,7 @@ func newLog(opt Options) *Log {
 		opt.Catalog = NewDirCatalog(opt.FS, path.Join(opt.Dir, "commitlog"))
 	}
 	l := &Log{opt: opt, clk: opt.Clock, mapped: opt.WritePath == WriteMmap,
-		zero: newZeroing(opt.zeroing), kick: make(chan struct{}, 1), makeNext: make(chan struct{}, 1),
+		zero: newZeroing(opt.zeroing), kick: make(chan struct{}, 1), makeNext: make(chan struct{}, 1), rolled: make(chan struct{}, 1),
 		filling: &batch{}, idle: &batch{}, queues: newQueueTable()}
 	l.room.L = &l.mu
 	l.reader.init(opt)

@@ -105,10 +105,11 @@ func (e *explorer) check(w *workload, point, state int, choose vfs.Chooser) erro
 	if choose == nil {
 		e.kills.Add(1)
 		need := w.any
-		n, err := w.checkImage(w.sim.Kill(), need)
+		_, err := w.checkImage(w.sim.Kill(), need)
 		if err == nil && point%5 == 0 {
 			// Then, after a few more appends, the power goes too.
 			killed := w.sim.Kill()
+			var n int
 			if n, err = w.checkImage(killed, need); err == nil {
 				err = w.checkAppends(killed, n)
 			}

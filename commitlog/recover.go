@@ -91,8 +91,9 @@ func (l *Log) load(ctx context.Context) error {
 
 var errSegmentsGone = errors.New("segments below the durable bound are missing")
 
-// inventory finds the segments and the sidecar. It changes nothing, but for an
-// empty last segment file, which a power cut may leave and Java removes too.
+// inventory finds the segments and the sidecar. It changes nothing. An empty
+// last segment file, which a power cut may leave and Java removes too, is noted
+// for prepareFiles to remove.
 func (l *Log) inventory() ([]SegmentFile, sidecarFound, error) {
 	var found sidecarFound
 	if err := l.checkRoot(); err != nil {
@@ -126,9 +127,7 @@ func (l *Log) inventory() ([]SegmentFile, sidecarFound, error) {
 	}
 	l.segs.Store(list)
 	if empty != nil {
-		if err := l.opt.FS.Remove(empty.Path); err != nil {
-			return nil, found, openError(contract.ComponentSegment, err)
-		}
+		l.empty = empty.Path
 	}
 	return files, found, nil
 }
@@ -180,7 +179,12 @@ func (l *Log) startFacts(files []SegmentFile, found sidecarFound) startFacts {
 	list := l.segs.Load()
 	if found.bound == sideOK {
 		b := l.side.bound.Durable
-		f.inside = b == 0 && !f.segments || f.segments && b >= list.min() && b <= list.last().end()
+		switch {
+		case !f.segments && b != 0, f.segments && b > list.last().end():
+			f.where = boundBeyond
+		case f.segments && b < list.min():
+			f.where = boundBelow
+		}
 	}
 	if found.state == sideOK {
 		f.clean = l.side.state.Clean
@@ -284,7 +288,8 @@ func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts
 			return tailRow{}, openError(contract.ComponentSegment, err)
 		}
 	}
-	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b})
+	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b,
+		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end)})
 	if tail.action == tailDamage && l.opt.broken == brokenCutBelowBound {
 		tail.action = tailCut
 	}
@@ -299,11 +304,22 @@ func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts
 		Lost: contract.Range{Start: contract.Offset(end), End: contract.Offset(end + 1)}, Cause: errZeroInside})
 }
 
+// anchored tells that what lies just below end belongs there: a record that
+// ends at it, or nothing because a segment begins there.
+func (l *Log) anchored(list *segmentList, end int64) bool {
+	seg := list.find(end)
+	if seg == nil || seg.base == end {
+		return true
+	}
+	_, ok := l.lastRecordTime(seg, end)
+	return ok
+}
+
 // untouched tells that the log was closed well, that nothing was appended
 // since, and that no segment lies behind the active one: then the rest of that
 // is zero, and an open does not depend on its size.
 func (f startFacts) untouched(end int64, s *scanner, list *segmentList) bool {
-	return f.clean && f.matches && f.inside && s.kind != placeInvalid && s.at < 0 && len(list.segs) > 0 && list.last().base <= end
+	return f.clean && f.matches && f.where == boundInside && s.kind != placeInvalid && s.at < 0 && len(list.segs) > 0 && list.last().base <= end
 }
 
 // prepareFiles makes the directories and the sidecar files that are missing.
@@ -315,6 +331,11 @@ func (l *Log) prepareFiles(facts startFacts) error {
 	list := l.segs.Load()
 	if err := l.side.create(found, l.size, list.min(), l.clk.Now().UnixMilli()); err != nil {
 		return err
+	}
+	if l.empty != "" {
+		if err := l.opt.FS.Remove(l.empty); err != nil {
+			return err
+		}
 	}
 	var used []vfs.FileID
 	for _, seg := range list.segs {

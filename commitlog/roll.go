@@ -39,6 +39,10 @@ func (l *Log) roll() {
 	l.tail = l.active.base
 	l.segs.Store(l.segs.Load().with(l.active))
 	l.counts.rolls.Add(1)
+	select {
+	case l.rolled <- struct{}{}: // the bound is synced at rolls
+	default:
+	}
 	l.activeChanged()
 }
 

@@ -163,9 +163,14 @@ func (s *slotFile) sync() error {
 	if err := s.file.Datasync(); err != nil {
 		return err
 	}
+	s.synced()
+	return nil
+}
+
+// synced notes that the free slot is on disk.
+func (s *slotFile) synced() {
 	s.dirty = false
 	s.write = 1 - s.write
-	return nil
 }
 
 // settle makes the slot that was read the one that is on disk: the last owner
@@ -182,6 +187,12 @@ type sidecar struct {
 	bound     codec.Bound
 	boundFile *slotFile
 	boundBuf  [codec.BoundSize]byte
+	// boundBusy tells that a sync of the bound runs, boundLate that what
+	// putBound recorded meanwhile is still to be written.
+	boundBusy bool
+	boundLate bool
+	// boundSync lets one sync of the bound run at a time; taken before boundMu.
+	boundSync sync.Mutex
 
 	// stateMu guards state and cursors. boundMu is never taken inside it.
 	stateMu sync.Mutex
@@ -387,33 +398,61 @@ func (s *sidecar) create(found sidecarFound, segmentSize, first, now int64) erro
 	return nil
 }
 
-// putBound records durable and appended, without a sync.
+// putBound records durable and appended, without a sync. While a sync of the
+// bound runs it only remembers them: a write would make the slot that is being
+// synced one of unknown content, and a commit must not wait for that sync.
 func (s *sidecar) putBound(durable, appended, window int64) error {
+	epoch := uint32(s.epoch())
 	s.boundMu.Lock()
 	defer s.boundMu.Unlock()
-	if s.bound.Durable == durable && s.bound.Appended == appended && s.bound.Window == window {
+	if s.bound.Durable == durable && s.bound.Appended == appended && s.bound.Window == window && s.bound.Epoch == epoch {
 		return nil
 	}
-	s.bound.Durable, s.bound.Appended, s.bound.Window = durable, appended, window
+	s.bound.Durable, s.bound.Appended, s.bound.Window, s.bound.Epoch = durable, appended, window, epoch
 	s.bound.Sequence++
 	if _, err := s.bound.Encode(s.boundBuf[:]); err != nil {
 		return err
 	}
+	if s.boundBusy {
+		s.boundLate = true
+		return nil
+	}
 	return s.boundFile.put(s.boundBuf[:])
 }
 
-// syncBound makes the bound durable.
+// syncBound makes durable what putBound recorded before it was called.
 func (s *sidecar) syncBound() error {
+	s.boundSync.Lock()
+	defer s.boundSync.Unlock()
+	s.boundMu.Lock()
+	if !s.boundFile.dirty {
+		s.boundMu.Unlock()
+		return nil
+	}
+	s.boundBusy = true
+	file := s.boundFile.file
+	s.boundMu.Unlock()
+	err := file.Datasync()
 	s.boundMu.Lock()
 	defer s.boundMu.Unlock()
-	return s.boundFile.sync()
+	s.boundBusy = false
+	if err != nil {
+		return err
+	}
+	s.boundFile.synced()
+	if !s.boundLate {
+		return nil
+	}
+	s.boundLate = false
+	return s.boundFile.put(s.boundBuf[:])
 }
 
 // durableBound makes the bound durable and returns it.
 func (s *sidecar) durableBound() (int64, error) {
 	s.boundMu.Lock()
-	defer s.boundMu.Unlock()
-	return s.bound.Durable, s.boundFile.sync()
+	durable := s.bound.Durable
+	s.boundMu.Unlock()
+	return durable, s.syncBound()
 }
 
 // update changes the state and makes the change durable.
@@ -559,12 +598,15 @@ func (s *sidecar) close() error {
 // reopen takes fresh descriptors after a failure and writes what was not known
 // to be on disk once more.
 func (s *sidecar) reopen() error {
+	s.boundSync.Lock()
+	defer s.boundSync.Unlock()
 	s.boundMu.Lock()
 	defer s.boundMu.Unlock()
 	if err := s.boundFile.reopen(s.fs, path.Join(s.dir, boundName)); err != nil {
 		return err
 	}
 	if s.boundFile.dirty {
+		s.boundLate = false
 		if err := s.boundFile.put(s.boundBuf[:]); err != nil {
 			return err
 		}

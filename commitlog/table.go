@@ -14,8 +14,20 @@ type startFacts struct {
 	clean    bool       // state: the log was closed after this was written
 	abort    bool       // the store's abort file was there
 	matches  bool       // state's fingerprint equals the log's end and first segment
-	inside   bool       // the bound lies within the segments, or at 0 without any
+	where    boundPlace // where the bound lies
 }
+
+// boundPlace says where the bound lies; without segments 0 is inside and any
+// other place beyond.
+type boundPlace uint8
+
+const (
+	boundInside boundPlace = iota // within the segments, or at their end
+	boundBelow                    // below the first segment
+	boundBeyond                   // beyond the last segment
+
+	boundPlaceCount
+)
 
 // startAction says what recovery does first.
 type startAction uint8
@@ -52,10 +64,10 @@ var startTable = []startRow{
 	{"newer version", startRefuseNewer, false, sideNewerThanUs},
 
 	{"new log", startCreate, false, func(f startFacts) bool {
-		return !f.segments && !sideNewerThanUs(f) && (f.bound != sideOK || f.inside)
+		return !f.segments && !sideNewerThanUs(f) && (f.bound != sideOK || f.where == boundInside)
 	}},
-	{"segments gone", startRefuseLost, false, func(f startFacts) bool {
-		return !f.segments && !sideNewerThanUs(f) && f.bound == sideOK && !f.inside
+	{"all segments gone", startRefuseLost, false, func(f startFacts) bool {
+		return !f.segments && !sideNewerThanUs(f) && f.bound == sideOK && f.where != boundInside
 	}},
 
 	{"no sidecar", startAll, false, func(f startFacts) bool {
@@ -65,20 +77,23 @@ var startTable = []startRow{
 		return f.segments && !sideNewerThanUs(f) && !sidecarOK(f) && !sidecarNone(f)
 	}},
 
+	{"last segments gone", startRefuseLost, false, func(f startFacts) bool {
+		return f.segments && sidecarOK(f) && f.where == boundBeyond
+	}},
 	{"closed well", startAtBound, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && f.clean && f.matches && f.inside
+		return f.segments && sidecarOK(f) && f.clean && f.matches && f.where == boundInside
 	}},
 	{"closed well, changed since", startAll, true, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && f.clean && !(f.matches && f.inside)
+		return f.segments && sidecarOK(f) && f.clean && (f.where == boundBelow || !f.matches && f.where == boundInside)
 	}},
 	{"not closed", startAtBound, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.inside
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundInside
 	}},
-	{"not closed, bound outside the segments", startRefuseLost, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && !f.inside
+	{"not closed, segments at the bound gone", startRefuseLost, false, func(f startFacts) bool {
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundBelow
 	}},
 	{"closed by another program", startAll, true, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && !f.abort
+		return f.segments && sidecarOK(f) && !f.clean && !f.abort && f.where != boundBeyond
 	}},
 }
 
@@ -99,6 +114,10 @@ type tailFacts struct {
 	clean   bool   // the log was closed well and nothing changed since
 	abort   bool   // the store's abort file was there
 	behind  behind // what stands at or behind the place
+	// anchored: a record, or a segment's start, lies just below the place. It
+	// matters at the bound only: one at which no record ends is not this log's,
+	// or damage lies below it.
+	anchored bool
 }
 
 // tailAction says what recovery does with the tail.
@@ -124,7 +143,10 @@ var tailTable = []tailRow{
 	{"nothing behind", tailKeep, func(f tailFacts) bool { return f.behind == behindZeros }},
 	{"a later record proves it was durable", tailDamage, func(f tailFacts) bool { return f.behind == behindFar }},
 	{"torn tail above the bound", tailCut, func(f tailFacts) bool {
-		return f.bounded && (f.behind == behindGarbage || f.behind == behindNear)
+		return f.bounded && f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
+	}},
+	{"no record ends at the bound", tailDamage, func(f tailFacts) bool {
+		return f.bounded && !f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
 	}},
 	{"torn tail, no bound, not closed", tailCut, func(f tailFacts) bool {
 		return !f.bounded && f.abort && f.behind == behindGarbage

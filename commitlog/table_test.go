@@ -20,9 +20,9 @@ func TestRecoveryTables(t *testing.T) {
 	for _, segments := range both {
 		for state := range sideStatusCount {
 			for bound := range sideStatusCount {
-				for bits := range 16 {
+				for bits := range 8 * int(boundPlaceCount) {
 					f := startFacts{segments: segments, state: state, bound: bound, clean: bits&1 != 0, abort: bits&2 != 0,
-						matches: bits&4 != 0, inside: bits&8 != 0}
+						matches: bits&4 != 0, where: boundPlace(bits / 8)}
 					combinations++
 					n := 0
 					for _, row := range startTable {
@@ -39,8 +39,8 @@ func TestRecoveryTables(t *testing.T) {
 		}
 	}
 	for b := range behindCount {
-		for bits := range 8 {
-			f := tailFacts{bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b}
+		for bits := range 16 {
+			f := tailFacts{bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0}
 			combinations++
 			n := 0
 			for _, row := range tailTable {
@@ -54,7 +54,7 @@ func TestRecoveryTables(t *testing.T) {
 			}
 		}
 	}
-	if combinations != 2*4*4*16+4*8 || len(hit) != len(startTable)+len(tailTable) {
+	if combinations != 2*4*4*24+4*16 || len(hit) != len(startTable)+len(tailTable) {
 		t.Fatalf("%d combinations, %d rows hit", combinations, len(hit))
 	}
 }
@@ -177,7 +177,7 @@ func TestEveryRow(t *testing.T) {
 			}
 			writeFile(t, sim, name, b)
 		}, "newer version", "", true},
-		{"segments gone", true, false, removeSegments(10), "segments gone", "", true},
+		{"segments gone", true, false, removeSegments(10), "all segments gone", "", true},
 		{"Java's directory", true, false, noSide, "no sidecar", "nothing behind", false},
 		{"Java's directory, killed", false, true, noSide, "no sidecar", "nothing behind", false},
 		{"bound gone", true, false, removeSide(boundName), "sidecar damaged", "nothing behind", false},
@@ -185,7 +185,12 @@ func TestEveryRow(t *testing.T) {
 		{"closed well, then killed before a write", true, true, nil, "closed well", "nothing behind", false},
 		{"first segment gone since", true, false, removeSegments(1), "closed well, changed since", "nothing behind", false},
 		{"killed", false, true, nil, "not closed", "nothing behind", false},
-		{"killed, last segment gone", false, true, removeSegments(-1), "not closed, bound outside the segments", "", true},
+		{"killed, last segment gone", false, true, removeSegments(-1), "last segments gone", "", true},
+		{"closed well, last segment gone", true, false, removeSegments(-1), "last segments gone", "", true},
+		{"killed, only a later segment left", false, true, both(removeSegments(10), func(t *testing.T, sim *vfs.Sim) {
+			writeFile(t, sim, "/store/commitlog/"+segmentName(end/size*size+size), make([]byte, size))
+		}), "not closed, segments at the bound gone", "", true},
+		{"no record at the bound", false, true, both(last, write(end, []byte("junk"))), "not closed", "no record ends at the bound", true},
 		{"closed by Java", false, false, nil, "closed by another program", "nothing behind", false},
 		{"torn tail", false, true, write(end, []byte("junk")), "not closed", "torn tail above the bound", false},
 		{"near", false, true, farther(100), "not closed", "torn tail above the bound", false},
