@@ -530,7 +530,7 @@ func (v *RangeEntryView) End() int64 {
 // Constants of CursorEntry.
 const (
 	// CursorEntrySize is the size of a CursorEntry in bytes.
-	CursorEntrySize = 13
+	CursorEntrySize = 21
 )
 
 // CursorEntry is the cursor of a lane.
@@ -541,6 +541,9 @@ type CursorEntry struct {
 	Epoch uint32
 	// Next is the physical offset below which everything is done.
 	Next int64
+	// Tally is what the lane's own state counts at Next, -1 if it is not known:
+	// state that was lost or replaced counts differently.
+	Tally int64
 }
 
 // Encode writes the record into the front of dst and returns its size. It
@@ -553,13 +556,17 @@ func (m *CursorEntry) Encode(dst []byte) (int, error) {
 	if m.Next < 0 {
 		return 0, outOfRange("CursorEntry", "Next", 5, int64(m.Next), 0, 9223372036854775807)
 	}
+	if m.Tally < -1 {
+		return 0, outOfRange("CursorEntry", "Tally", 13, int64(m.Tally), -1, 9223372036854775807)
+	}
 	if len(dst) < CursorEntrySize {
 		return 0, shortBuffer("CursorEntry", CursorEntrySize, len(dst))
 	}
-	p0 := (*[13]byte)(dst)
+	p0 := (*[21]byte)(dst)
 	p0[0] = byte(m.Lane)
 	binary.BigEndian.PutUint32(p0[1:5], uint32(m.Epoch))
 	binary.BigEndian.PutUint64(p0[5:13], uint64(m.Next))
+	binary.BigEndian.PutUint64(p0[13:21], uint64(m.Tally))
 	return CursorEntrySize, nil
 }
 
@@ -579,7 +586,7 @@ func (v *CursorEntryView) Bytes() []byte {
 // that is wrong; v is then as it was. Parse allocates only for an error.
 func (v *CursorEntryView) Parse(b []byte) error {
 	if len(b) < CursorEntrySize {
-		return truncated("CursorEntry", len(b), []span{{"Lane", 0, 1}, {"Epoch", 1, 5}, {"Next", 5, 13}})
+		return truncated("CursorEntry", len(b), []span{{"Lane", 0, 1}, {"Epoch", 1, 5}, {"Next", 5, 13}, {"Tally", 13, 21}})
 	}
 	h := (*[CursorEntrySize]byte)(b)
 	xLane := uint8(h[0])
@@ -589,6 +596,10 @@ func (v *CursorEntryView) Parse(b []byte) error {
 	xNext := int64(binary.BigEndian.Uint64(h[5:13]))
 	if xNext < 0 {
 		return outOfRange("CursorEntry", "Next", 5, int64(xNext), 0, 9223372036854775807)
+	}
+	xTally := int64(binary.BigEndian.Uint64(h[13:21]))
+	if xTally < -1 {
+		return outOfRange("CursorEntry", "Tally", 13, int64(xTally), -1, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -607,4 +618,10 @@ func (v *CursorEntryView) Epoch() uint32 {
 // Next is the physical offset below which everything is done.
 func (v *CursorEntryView) Next() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[5:13]))
+}
+
+// Tally is what the lane's own state counts at Next, -1 if it is not known:
+// state that was lost or replaced counts differently.
+func (v *CursorEntryView) Tally() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[13:21]))
 }

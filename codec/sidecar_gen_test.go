@@ -502,6 +502,7 @@ func cursorEntryOf(v *CursorEntryView) CursorEntry {
 		Lane:  v.Lane(),
 		Epoch: v.Epoch(),
 		Next:  v.Next(),
+		Tally: v.Tally(),
 	}
 }
 
@@ -533,6 +534,7 @@ func sampleCursorEntry() CursorEntry {
 		Lane:  1,
 		Epoch: 2,
 		Next:  3,
+		Tally: 4,
 	}
 }
 
@@ -563,6 +565,9 @@ func TestGoldenCursorEntry(t *testing.T) {
 	}
 	if v.Next() != m.Next {
 		t.Errorf("Next = %v, want %v", v.Next(), m.Next)
+	}
+	if v.Tally() != m.Tally {
+		t.Errorf("Tally = %v, want %v", v.Tally(), m.Tally)
 	}
 	for n := range want {
 		if err := new(CursorEntryView).Parse(want[:n:n]); err == nil {

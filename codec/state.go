@@ -156,7 +156,7 @@ func (s *State) parseEntries(body []byte, epochs, ranges int) error {
 		if err := v.Parse(body); err != nil {
 			return err
 		}
-		s.Cursors = append(s.Cursors, CursorEntry{v.Lane(), v.Epoch(), v.Next()})
+		s.Cursors = append(s.Cursors, CursorEntry{v.Lane(), v.Epoch(), v.Next(), v.Tally()})
 		body = body[CursorEntrySize:]
 	}
 	return nil

@@ -15,7 +15,7 @@ func sampleState() State {
 		CreatedAt: 1700000000000, Clean: true, FirstSegment: 1 << 30, End: 1<<30 + 115, EndCRC: 0xDEADBEEF,
 		Epochs:  []EpochEntry{{1, 0}, {2, 500}},
 		Ranges:  []RangeEntry{{0, 500}, {700, 1<<30 + 115}},
-		Cursors: []CursorEntry{{1, 2, 600}, {2, 2, 500}, {6, 1, 0}},
+		Cursors: []CursorEntry{{1, 2, 600, 9}, {2, 2, 500, -1}, {6, 1, 0, 0}},
 	}
 }
 

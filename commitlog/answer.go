@@ -1,6 +1,8 @@
 package commitlog
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,7 +71,7 @@ func (l *Log) runDone() {
 		l.doneMu.Unlock()
 		for i := range due {
 			a := &due[i]
-			a.done(a.receipt, a.err)
+			l.complete(a)
 			l.inFlight.Add(-1)
 			l.inFlightSize.Add(-a.size)
 		}
@@ -80,6 +82,17 @@ func (l *Log) runDone() {
 	}
 	l.draining = false
 	l.doneMu.Unlock()
+}
+
+// complete runs one completion. One that panics fences the log: the host's code
+// is in an unknown state, and nobody may go on as if it had taken the answer.
+func (l *Log) complete(a *answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.Fail(fmt.Errorf("a completion panicked: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	a.done(a.receipt, a.err)
 }
 
 // settle answers every pending append that durable covers and returns how

@@ -327,6 +327,10 @@ func (l *Log) unwritten(cause error) (contract.Receipt, error) {
 // admit waits for room and gives p its place. done is nil when the caller
 // answers for itself (Memory and Interval).
 func (l *Log) admit(ctx context.Context, p *prepared, now int64, d contract.Durability, done contract.Completion) (place, error) {
+	if err := ctx.Err(); err != nil {
+		return place{}, reject(contract.StatusServiceUnavailable, contract.KindTimeout,
+			"the context had ended before admission; nothing was written", err)
+	}
 	l.mu.Lock()
 	var limit *admissionWait
 	for {

@@ -57,6 +57,12 @@ func (c *dirCatalog) Prepare() error {
 }
 
 func (c *dirCatalog) List() ([]SegmentFile, error) {
+	return c.list(func(odd *contract.CorruptionError) error { return odd })
+}
+
+// list is List that leaves out a file that is no segment if odd returns nil for
+// it.
+func (c *dirCatalog) list(odd func(*contract.CorruptionError) error) ([]SegmentFile, error) {
 	entries, err := c.fs.ReadDir(c.dir)
 	if err != nil {
 		return nil, err
@@ -69,7 +75,10 @@ func (c *dirCatalog) List() ([]SegmentFile, error) {
 		p := path.Join(c.dir, e.Name)
 		base, err := strconv.ParseInt(e.Name, 10, 64)
 		if err != nil || base < 0 || segmentName(contract.Offset(base)) != e.Name {
-			return nil, &contract.CorruptionError{File: p, Cause: errNotASegment}
+			if err := odd(&contract.CorruptionError{File: p, Cause: errNotASegment}); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		info, err := c.fs.Stat(p)
 		if err != nil {

@@ -69,9 +69,11 @@ func (l *Log) stage(seg *segment, off int64, b []byte) {
 // flush writes what is staged and publishes it. It returns the cause of the
 // fence if the log is fenced.
 func (l *Log) flush() error {
-	l.writeMu.Lock()
-	err := l.flushLocked()
-	l.writeMu.Unlock()
+	err := func() error {
+		l.writeMu.Lock()
+		defer l.writeMu.Unlock()
+		return l.flushLocked()
+	}()
 	l.runDone()
 	return err
 }
@@ -116,8 +118,9 @@ func (l *Log) flushLocked() error {
 // zero already, and the kernel need not read the block from the disk to write a
 // part of it.
 func (b *batch) pad(e *extent) {
-	if rest := int((e.off + int64(e.size)) % blockSize); rest != 0 {
-		n := blockSize - rest
+	end := e.off + int64(e.size)
+	if rest := end % blockSize; rest != 0 {
+		n := int(min(blockSize-rest, e.seg.file.Size()-end))
 		b.buf = append(b.buf, zeroBlock[:n]...)
 		e.size += n
 	}
@@ -194,10 +197,7 @@ func (l *Log) commitLoop(ctx context.Context) {
 		l.kicked.Store(false)
 		wait := l.commitWanted()
 		if wait == 0 {
-			l.commitMu.Lock()
-			// The error went to the waiters and into the fence.
-			_ = l.commit(true)
-			l.commitMu.Unlock()
+			l.commitOnce()
 			wait = l.commitWanted()
 		}
 		if l.syncWanted.Load() > 0 && l.fenceErr() == nil {
@@ -205,6 +205,14 @@ func (l *Log) commitLoop(ctx context.Context) {
 		}
 		timer.Reset(max(wait, time.Microsecond))
 	}
+}
+
+// commitOnce commits for the loop. A panic must not leave the lock held.
+func (l *Log) commitOnce() {
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	// The error went to the waiters and into the fence.
+	_ = l.commit(true)
 }
 
 // commitWanted returns how long until a commit is needed; 0 means now.
@@ -337,7 +345,9 @@ func (l *Log) boundLoop(ctx context.Context) {
 		case <-timer.C():
 		case <-l.rolled:
 		}
-		_ = l.syncBound() // the error is in the fence
+		if l.fenceErr() == nil {
+			_ = l.syncBound() // the error is in the fence
+		}
 		timer.Reset(boundSyncEvery)
 	}
 }
@@ -365,9 +375,12 @@ func (l *Log) expireLoop(ctx context.Context) {
 			return
 		case <-timer.C():
 		}
-		if l.syncWanted.Load() > 0 {
+		if l.syncWanted.Load() > 0 && l.writeMu.TryLock() {
 			// Behind a sync that hangs, appends are staged and not yet pending.
-			_ = l.flush()
+			// Behind a write that hangs they stay so: their bytes have no place
+			// in the page cache yet, and nothing can be said of them.
+			_ = l.flushLocked()
+			l.writeMu.Unlock()
 		}
 		l.expire(l.clk.Mono())
 		l.runDone()

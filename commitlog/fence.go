@@ -57,3 +57,10 @@ func (l *Log) failPending() {
 	l.dropPending(n)
 	l.pendMu.Unlock()
 }
+
+// Fail fences the log with a cause from outside: something that it depends on
+// is in an unknown state. Recover lifts it.
+func (l *Log) Fail(cause error) {
+	l.raiseFence(cause, nil)
+	l.runDone()
+}

@@ -310,7 +310,17 @@ func (l *Log) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) {
 }
 
 // SaveCursor makes a lane's cursor durable.
-func (l *Log) SaveCursor(c contract.Cursor) error { return l.side.SaveCursor(c) }
+func (l *Log) SaveCursor(c contract.Cursor) error { return l.side.SaveCursor(c, -1) }
+
+// SaveCursorTally makes a lane's cursor durable, and what the lane's own state
+// counts at it, so that an owner notices when that state was lost.
+func (l *Log) SaveCursorTally(c contract.Cursor, tally int64) error {
+	return l.side.SaveCursor(c, tally)
+}
+
+// CursorTally returns what was saved with the cursor of a lane, -1 if nothing
+// was.
+func (l *Log) CursorTally(lane contract.Lane) int64 { return l.side.tally(lane) }
 
 // ID returns the log's identity.
 func (l *Log) ID() [16]byte { return l.side.state.LogID }

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -26,6 +27,8 @@ type reader struct {
 	durable   atomic.Int64
 	confirmed atomic.Int64
 
+	publishMu  sync.Mutex   // over each change of confirmed
+	cuts       atomic.Int64 // how often the watermarks went back
 	visibility contract.Visibility
 	confirmer  contract.Confirmer
 
@@ -78,21 +81,8 @@ func (r *reader) Watermarks() contract.Watermarks {
 // after each change of a watermark, and by the owner of a Confirmer after its
 // answer changed.
 func (r *reader) publish() {
-	end := r.durable.Load()
-	if r.visibility == contract.VisibilityAppended {
-		end = r.appended.Load()
-	}
-	if r.confirmer != nil {
-		end = min(end, int64(r.confirmer.Confirmed()))
-	}
-	for {
-		now := r.confirmed.Load()
-		if end <= now {
-			return
-		}
-		if r.confirmed.CompareAndSwap(now, end) {
-			break
-		}
+	if !r.raiseConfirmed() {
+		return
 	}
 	r.watchMu.Lock()
 	for _, w := range r.watchers {
@@ -104,13 +94,47 @@ func (r *reader) publish() {
 	r.watchMu.Unlock()
 }
 
+// raiseConfirmed moves confirmed up to what the policy allows, and reports
+// whether it moved. A value that was read before a cut is not published after it; no lock
+// is held over the Confirmer's answer.
+func (r *reader) raiseConfirmed() bool {
+	for {
+		cuts := r.cuts.Load()
+		end := r.allowed()
+		r.publishMu.Lock()
+		if r.cuts.Load() == cuts {
+			moved := end > r.confirmed.Load()
+			if moved {
+				r.confirmed.Store(end)
+			}
+			r.publishMu.Unlock()
+			return moved
+		}
+		r.publishMu.Unlock()
+	}
+}
+
+// allowed returns the end of what the policy lets readers see.
+func (r *reader) allowed() int64 {
+	end := r.durable.Load()
+	if r.visibility == contract.VisibilityAppended {
+		end = r.appended.Load()
+	}
+	if r.confirmer != nil {
+		end = min(end, int64(r.confirmer.Confirmed()))
+	}
+	return end
+}
+
 // lower moves the watermarks back to at. Confirmed goes first and last, since
 // it may be published again in between.
 func (r *reader) lower(at int64) {
+	r.publishMu.Lock()
+	defer r.publishMu.Unlock()
+	r.cuts.Add(1)
 	r.confirmed.Store(min(r.confirmed.Load(), at))
 	r.durable.Store(min(r.durable.Load(), at))
 	r.appended.Store(min(r.appended.Load(), at))
-	r.confirmed.Store(min(r.confirmed.Load(), at))
 }
 
 // ConfirmerChanged tells the log that its Confirmer's answer changed.
@@ -174,10 +198,85 @@ func (r *Record) Held() bool { return r.file != nil }
 
 // Read fills dst with the record at off. found is false when nothing of the
 // log that may be seen starts there: beyond the confirmed watermark, below the
-// first segment, or at the unused end of a segment. A damaged record is a
-// *contract.CorruptionError. A lease that dst held before is released.
+// first segment, at the unused end of a segment, or inside a record. A damaged
+// record is a *contract.CorruptionError. A lease that dst held before is
+// released.
 func (r *reader) Read(off contract.Offset, dst *Record) (found bool, err error) {
-	return r.readSized(off, 0, dst)
+	if found, err = r.readSized(off, 0, dst); err != nil && errors.Is(err, contract.ErrCorrupt) {
+		err = r.confirmDamage(int64(off), err)
+	}
+	return found, err
+}
+
+// confirmDamage returns damage, which was met by reading at off, or nil if the
+// records in front show that none starts at off: then the bytes there say
+// nothing. It walks the segment from its start.
+func (r *reader) confirmDamage(off int64, damage error) error {
+	seg := r.segs.Load().find(off)
+	if seg == nil || seg.file.Acquire() != nil {
+		return nil // retired meanwhile
+	}
+	defer seg.file.Release()
+	end := min(r.confirmed.Load(), seg.end())
+	if off >= end {
+		return nil
+	}
+	if err := seg.populateTo(end - seg.base); err != nil {
+		return err
+	}
+	if !seg.startsAt(off, end, *r.ranges.Load()) {
+		return nil
+	}
+	return damage
+}
+
+// startsAt reports whether a record of seg below end must start at off, or may,
+// because of damage in front of it.
+func (s *segment) startsAt(off, end int64, ranges ourRanges) bool {
+	whole := s.file.Bytes()
+	at := s.base
+	for at < off {
+		n := stepOver(whole[at-s.base:], at)
+		if n == 0 {
+			if n = resync(s, whole, ranges, at, end) - at; at+n > off {
+				return true
+			}
+		}
+		at += n
+	}
+	if at > off {
+		return false
+	}
+	var view codec.MessageView
+	kind, _, _ := examine(&view, whole[off-s.base:], off, ranges.contains(off))
+	return kind != placeRecord // a whole one reaches beyond what may be seen
+}
+
+// stepOver returns the length of what stands at the front of b, by its
+// structure alone: a record whose place is at, or the end-of-segment mark; 0 if
+// it is neither.
+func stepOver(b []byte, at int64) int64 {
+	if len(b) < codec.BlankSize {
+		return 0
+	}
+	if be32(b[4:]) == codec.BlankMagic && int64(be32(b)) == int64(len(b)) {
+		return int64(len(b))
+	}
+	var view codec.MessageView
+	if view.Parse(b) != nil || view.PhysicalOffset() != at {
+		return 0
+	}
+	return int64(view.TotalSize())
+}
+
+// populateTo brings the first n bytes of s into memory.
+func (s *segment) populateTo(n int64) error {
+	for from := int64(0); from < n; from += populatePiece {
+		if err := s.file.Populate(from, min(populatePiece, n-from)); err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+	}
+	return nil
 }
 
 // readSized is Read with the size that the caller expects, 0 for any.
@@ -218,7 +317,7 @@ func (r *reader) parse(dst *Record, seg *segment, b []byte, at int64, size int32
 		return false, nil
 	}
 	total := int64(be32(b))
-	if be32(b[4:]) == codec.BlankMagic {
+	if be32(b[4:]) == codec.BlankMagic && at+total == seg.end() {
 		return false, nil
 	}
 	if total > have && total <= int64(len(b)) {

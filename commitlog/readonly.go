@@ -1,13 +1,16 @@
 package commitlog
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
+	"github.com/stratalog/stratalog/mmap"
 )
 
 // ReadOnly is the log opened for reading: no lock is taken and nothing is
@@ -21,12 +24,34 @@ type ReadOnly struct {
 	// Sidecar tells what the sidecar's files were.
 	found    sidecarFound
 	appended bool
+	salvage  bool
+	faults   []OpenFault
+}
+
+// OpenFault is something for which the log cannot be opened in order.
+type OpenFault struct {
+	Damage *contract.CorruptionError
+	// Missing tells that segments are not there; else File is none, or not a
+	// whole one, and was left out.
+	Missing bool
 }
 
 // OpenReadOnly opens the log in opt.Dir for reading. With appended, it sees up
 // to the last valid record, beyond the published bound. Of opt only FS,
-// Catalog, Dir, SegmentSize and NoVerifyReads count.
+// Catalog, Dir, SegmentSize and NoVerifyReads count. A directory without a log
+// is contract.ErrNotFound; segments that are missing, also below the published
+// bound, are a *contract.CorruptionError.
 func OpenReadOnly(opt Options, appended bool) (*ReadOnly, error) {
+	return openReadOnly(opt, &ReadOnly{appended: appended})
+}
+
+// OpenSalvage is OpenReadOnly for a log with segments missing and files that
+// are none: what is there can be read, and Faults tells the rest.
+func OpenSalvage(opt Options, appended bool) (*ReadOnly, error) {
+	return openReadOnly(opt, &ReadOnly{appended: appended, salvage: true})
+}
+
+func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
@@ -34,7 +59,7 @@ func OpenReadOnly(opt Options, appended bool) (*ReadOnly, error) {
 	if opt.Catalog == nil {
 		opt.Catalog = NewDirCatalog(opt.FS, path.Join(opt.Dir, "commitlog"))
 	}
-	r := &ReadOnly{opt: opt, appended: appended}
+	r.opt = opt
 	opt.Visibility, opt.Confirmer = contract.VisibilityAppended, nil
 	r.reader.init(opt)
 	var err error
@@ -51,24 +76,27 @@ func OpenReadOnly(opt Options, appended bool) (*ReadOnly, error) {
 	return r, nil
 }
 
-// Refresh takes up segments and a bound that the owner published since.
+// Refresh takes up segments and a bound that the owner published since. If it
+// fails, r sees what it saw before.
 func (r *ReadOnly) Refresh() error {
-	if err := r.refreshSegments(); err != nil {
+	list, bound, err := r.look()
+	if err != nil {
 		return err
 	}
-	list := r.segs.Load()
-	end, known := list.min(), false
-	if r.found.bound == sideOK && r.found.state == sideOK {
-		bound, err := r.side.readBound()
-		if err == nil && bound.Durable >= list.min() {
-			end, known = bound.Durable, true
-			if len(list.segs) > 0 {
-				end = min(end, list.last().end()) // the owner may have rolled meanwhile
-			}
-		}
+	old := r.segs.Swap(list)
+	r.size = list.size
+	if r.found.state == sideOK {
+		ranges := r.side.ranges()
+		r.ranges.Store(&ranges)
+	}
+	list.release(old)
+	end := list.min()
+	known := r.Bounded() && bound >= end
+	if known {
+		end = min(bound, list.end()) // beyond it only when salvaging
 	}
 	if !known || r.appended {
-		s := newScanner(list, *r.ranges.Load(), end, list.min()+int64(len(list.segs))*list.size)
+		s := newScanner(list, *r.ranges.Load(), max(end, list.lastRun()), list.end())
 		for s.Next() {
 		}
 		end = s.off
@@ -81,43 +109,192 @@ func (r *ReadOnly) Refresh() error {
 	return nil
 }
 
-// refreshTries is how often the list of segments is read again when one of them
-// goes in between.
+// refreshTries is how often the directory is read again when it changes in
+// between.
 const refreshTries = 10
 
-// refreshSegments maps segments that are new and drops those that are gone.
-func (r *ReadOnly) refreshSegments() error {
+// look maps the segments that exist and returns them with the published bound.
+// The bound is read first: an owner makes a segment before it publishes a bound
+// in it, and takes the bound back before it removes one.
+func (r *ReadOnly) look() (*segmentList, int64, error) {
 	for try := 1; ; try++ {
-		err := r.mapSegments()
-		if try == refreshTries || !errors.Is(err, fs.ErrNotExist) {
-			return err
+		bound := r.publishedBound()
+		r.faults = nil
+		list, err := r.mapSegments()
+		if errors.Is(err, fs.ErrNotExist) && try < refreshTries {
+			continue
 		}
+		if err != nil {
+			return nil, 0, err
+		}
+		gone := r.gone(list, bound)
+		switch {
+		case gone == nil:
+			return list, bound, nil
+		case try < refreshTries:
+		case r.salvage:
+			r.noteMissing(gone)
+			return list, bound, nil
+		default:
+			r.segs.Load().release(list)
+			return nil, 0, gone
+		}
+		r.segs.Load().release(list)
 	}
 }
 
-func (r *ReadOnly) mapSegments() error {
-	files, err := r.opt.Catalog.List()
+// publishedBound returns the durable bound, -1 if it is not known.
+func (r *ReadOnly) publishedBound() int64 {
+	if r.found.bound != sideOK {
+		return -1
+	}
+	bound, err := r.side.readBound()
 	if err != nil {
-		return openError(contract.ComponentLog, err)
+		return -1
+	}
+	return bound.Durable
+}
+
+// gone returns the damage if list ends below bound.
+func (r *ReadOnly) gone(list *segmentList, bound int64) *contract.CorruptionError {
+	end := list.end()
+	if len(list.segs) == 0 && r.found.state == sideOK {
+		end = min(r.side.state.FirstSegment, bound)
+	}
+	// As for the owner: beside segments a bound without a state is not trusted.
+	if bound <= list.end() || len(list.segs) > 0 && r.found.state != sideOK {
+		return nil
+	}
+	return r.missing(end, bound, errSegmentsGone)
+}
+
+// missing is the damage of segments that should hold [from, to).
+func (r *ReadOnly) missing(from, to int64, cause error) *contract.CorruptionError {
+	file, err := r.opt.Catalog.Place(contract.Offset(from))
+	if err != nil {
+		file = segmentName(contract.Offset(from))
+	}
+	return &contract.CorruptionError{File: file, Cause: cause,
+		Lost: contract.Range{Start: contract.Offset(from), End: contract.Offset(to)}}
+}
+
+// noteMissing notes segments that are missing, unless that is because of a file
+// that was left out.
+func (r *ReadOnly) noteMissing(damage *contract.CorruptionError) {
+	for _, f := range r.faults {
+		if f.Damage.File == damage.File && damage.Lost.End <= f.Damage.Lost.End {
+			return
+		}
+	}
+	r.faults = append(r.faults, OpenFault{damage, true})
+}
+
+// listFiles lists the segments; with salvage it leaves out what is none.
+func (r *ReadOnly) listFiles() ([]SegmentFile, error) {
+	c, ok := r.opt.Catalog.(*dirCatalog)
+	list := r.opt.Catalog.List
+	if ok && r.salvage {
+		list = func() ([]SegmentFile, error) { return c.list(r.leaveOut) }
+	}
+	files, err := list()
+	if errors.Is(err, fs.ErrNotExist) && !r.anyDir() {
+		if r.found.state == sideOK || r.found.bound == sideOK {
+			return nil, nil // there was a log
+		}
+		return nil, contract.NewError(contract.KindNotFound, contract.OpOpen, contract.ComponentLog, "no store", err)
+	}
+	if err != nil {
+		return nil, openError(contract.ComponentLog, err)
 	}
 	if n := len(files); n > 0 && files[n-1].Size == 0 {
 		files = files[:n-1]
 	}
-	old := r.segs.Load()
-	size, err := checkFiles(files, r.opt.SegmentSize)
-	if err != nil {
-		return err
+	return files, nil
+}
+
+// leaveOut notes a file that is not used.
+func (r *ReadOnly) leaveOut(damage *contract.CorruptionError) error {
+	r.faults = append(r.faults, OpenFault{Damage: damage})
+	return nil
+}
+
+// anyDir reports whether a directory for segments exists.
+func (r *ReadOnly) anyDir() bool {
+	for _, dir := range r.opt.Catalog.Dirs() {
+		if _, err := r.opt.FS.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
 	}
-	if len(files) == 0 && r.found.state == sideOK {
+	return false
+}
+
+// sound checks files and returns the segment size. With salvage it leaves out
+// what cannot be a segment, and notes gaps.
+func (r *ReadOnly) sound(files []SegmentFile) ([]SegmentFile, int64, error) {
+	size, err := checkFiles(files, r.opt.SegmentSize)
+	if err == nil && len(files) == 0 && r.found.state == sideOK {
 		size = r.side.state.SegmentSize
 	}
-	r.size = size
-	if r.found.state == sideOK {
-		ranges := r.side.ranges()
-		r.ranges.Store(&ranges)
+	if err == nil || !r.salvage || !errors.Is(err, contract.ErrCorrupt) {
+		return files, size, err
 	}
-	list := &segmentList{size: size}
+	if size = r.opt.SegmentSize; size == 0 {
+		size = r.likelySize(files)
+	}
+	if size < MinSegmentSize || size > MaxSegmentSize {
+		return nil, 0, err
+	}
+	var whole []SegmentFile
 	for _, f := range files {
+		next := f.Base + contract.Offset(size)
+		cause := errMisaligned
+		if f.Size != size {
+			cause = &mmap.LengthError{Path: path.Base(f.Path), Got: f.Size, Want: size}
+		} else if int64(f.Base)%size == 0 {
+			whole = append(whole, f)
+			continue
+		}
+		_ = r.leaveOut(&contract.CorruptionError{File: f.Path, Offset: min(f.Size, size), Cause: cause,
+			Lost: contract.Range{Start: f.Base, End: next}})
+	}
+	for i := 1; i < len(whole); i++ {
+		if end := whole[i-1].Base + contract.Offset(size); end != whole[i].Base {
+			r.noteMissing(r.missing(int64(end), int64(whole[i].Base), errGap))
+		}
+	}
+	return whole, size, nil
+}
+
+// likelySize is the segment size that the sidecar tells, or the one that most
+// files have.
+func (r *ReadOnly) likelySize(files []SegmentFile) int64 {
+	if r.found.state == sideOK {
+		return r.side.state.SegmentSize
+	}
+	count, best := map[int64]int{}, int64(0)
+	for _, f := range files {
+		if count[f.Size]++; count[f.Size] > count[best] {
+			best = f.Size
+		}
+	}
+	return best
+}
+
+// mapSegments maps the segments that exist; those that are mapped already are
+// taken over.
+func (r *ReadOnly) mapSegments() (*segmentList, error) {
+	files, err := r.listFiles()
+	if err != nil {
+		return nil, err
+	}
+	files, size, err := r.sound(files)
+	if err != nil {
+		return nil, err
+	}
+	old := r.segs.Load()
+	list := &segmentList{size: size}
+	for i, f := range files {
+		list.gaps = list.gaps || i > 0 && f.Base != files[i-1].Base+contract.Offset(size)
 		// After a truncation another file may stand under the name.
 		if seg := old.find(int64(f.Base)); seg != nil && seg.base == int64(f.Base) && seg.file.CheckName(r.opt.FS) == nil {
 			list.segs = append(list.segs, seg)
@@ -125,22 +302,87 @@ func (r *ReadOnly) mapSegments() error {
 		}
 		file, err := segmentsReadOnly.open(r.opt.FS, f.Path, size)
 		if err != nil {
-			for _, seg := range list.segs {
-				if old.find(seg.base) != seg {
-					seg.file.Close(nil)
-				}
-			}
-			return openError(contract.ComponentSegment, err)
+			old.release(list)
+			return nil, openError(contract.ComponentSegment, err)
 		}
 		list.segs = append(list.segs, &segment{base: int64(f.Base), file: file})
 	}
-	r.segs.Store(list)
-	for _, seg := range old.segs {
-		if now := list.find(seg.base); now != seg {
+	return list, nil
+}
+
+// release closes the segments of other that are not l's.
+func (l *segmentList) release(other *segmentList) {
+	for _, seg := range other.segs {
+		if l.find(seg.base) != seg {
 			seg.file.Close(nil)
 		}
 	}
-	return nil
+}
+
+// lastRun returns where the last stretch of l without a gap starts.
+func (l *segmentList) lastRun() int64 {
+	start := l.min()
+	for i, seg := range l.segs {
+		if i > 0 && seg.base != l.segs[i-1].end() {
+			start = seg.base
+		}
+	}
+	return start
+}
+
+// Faults returns what was met by OpenSalvage, or by the last Refresh since.
+func (r *ReadOnly) Faults() []OpenFault { return r.faults }
+
+// FirstSegment returns the start of the log's first segment as the owner wrote
+// it down last; false if that is not known.
+func (r *ReadOnly) FirstSegment() (contract.Offset, bool) {
+	return contract.Offset(r.side.state.FirstSegment), r.found.state == sideOK
+}
+
+// SidecarDamage returns, as *contract.CorruptionError, the slots of the
+// sidecar's files that are damaged beside a whole one, which does not matter,
+// and the cursors file if nothing in it can be read.
+func (r *ReadOnly) SidecarDamage() (slots []error, cursors error) {
+	var v codec.BoundView
+	var st codec.State
+	for _, f := range []struct {
+		name   string
+		size   int64
+		status sideStatus
+		parse  func([]byte) error
+	}{
+		{stateName, stateSlotSize, r.found.state, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+		{boundName, boundSlotSize, r.found.bound, v.Parse},
+		{cursorsName, stateSlotSize, r.side.cursorsFound, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+	} {
+		name := path.Join(r.side.dir, f.name)
+		if f.status == sideOK {
+			slots = append(slots, damagedSlots(r.opt.FS, name, f.size, f.parse)...)
+		} else if f.name == cursorsName && r.found.state == sideOK {
+			cursors = &contract.CorruptionError{File: name, Cause: fmt.Errorf("the cursors file is %v", f.status)}
+		}
+	}
+	return slots, cursors
+}
+
+// damagedSlots returns the damage of each slot that holds something that parse
+// refuses. A slot that changes meanwhile is being written.
+func damagedSlots(fsys vfs.FS, name string, size int64, parse func([]byte) error) (damaged []error) {
+	f, err := fsys.Open(name, vfs.ReadOnly)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	b, again := make([]byte, size), make([]byte, size)
+	for slot := range int64(2) {
+		n, _ := f.ReadAt(b, slot*size)
+		err := parse(b[:n])
+		if m, _ := f.ReadAt(again, slot*size); err == nil || !bytes.Equal(b[:n], again[:m]) || n == len(b) && firstNonZero(b) < 0 {
+			continue
+		}
+		damaged = append(damaged, &contract.CorruptionError{File: name, Offset: slot * size, Cause: err})
+	}
+	return damaged
 }
 
 // Bounded reports whether the end comes from a published bound.

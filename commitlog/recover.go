@@ -205,6 +205,10 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 	l.ranges.Store(&ranges)
 
 	s := newScanner(list, ranges, from, list.min()+int64(len(list.segs))*l.size)
+	window := l.window()
+	if facts.bound == sideOK {
+		window = max(window, l.side.bound.Window) // the last owner's may have been wider
+	}
 	records := int64(0)
 	lastStoreTime := int64(0)
 	for s.Next() {
@@ -212,7 +216,7 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		lastStoreTime = max(lastStoreTime, s.View().StoreTimestamp())
 	}
 	end := s.off
-	tail, err := l.judgeTail(list, ranges, row, facts, end, s)
+	tail, err := l.judgeTail(list, ranges, row, facts, end, window, s)
 	if err != nil {
 		return err
 	}
@@ -238,14 +242,45 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		l.report.NewEpoch = true
 	}
 	if !facts.untouched(end, s, list) {
-		if err := l.cutTail(ctx, end, l.side.bound.Appended); err != nil {
+		written, err := l.noteWritten(end, window)
+		if err != nil {
+			return openError(contract.ComponentSidecar, err)
+		}
+		if err := l.cutTail(ctx, end, written); err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
 	}
-	if err := l.rewriteTail(from, end); err != nil {
+	rewrite := from
+	if row.action != startAtBound {
+		rewrite = max(from, end-window)
+	}
+	if err := l.rewriteTail(from, rewrite, end); err != nil {
 		return openError(contract.ComponentSegment, err)
 	}
 	return l.enter(ctx, end, lastStoreTime)
+}
+
+// noteWritten makes durable, before anything is cut at end, up to where bytes may
+// stand on the disk, and returns it. If the cut's own sync fails, the page cache
+// shows zeros where the disk does not: the next recovery then zeroes as far
+// again.
+func (l *Log) noteWritten(end, window int64) (int64, error) {
+	written := max(l.side.bound.Appended, end)
+	for _, seg := range l.segs.Load().segs {
+		if seg.end() <= end {
+			continue
+		}
+		if last := lastNonZero(seg.file.Bytes()); last >= 0 {
+			written = max(written, seg.base+int64(last)+1)
+		}
+	}
+	if written == l.side.bound.Appended {
+		return written, nil
+	}
+	if err := l.side.putBound(l.side.bound.Durable, written, window); err != nil {
+		return written, err
+	}
+	return written, l.side.syncBound()
 }
 
 // epochStart is where the new epoch begins: where the bytes may be others than
@@ -273,14 +308,11 @@ func (l *Log) trustedRanges(row startRow, facts startFacts) ourRanges {
 }
 
 // judgeTail applies the second table to what the scan met at end.
-func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end int64, s *scanner) (tailRow, error) {
+func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end, window int64, s *scanner) (tailRow, error) {
 	if s.err != nil && !errors.Is(s.err, contract.ErrCorrupt) {
 		return tailRow{}, openError(contract.ComponentSegment, s.err) // a read error is no damage
 	}
-	window := l.window()
-	if facts.bound == sideOK {
-		window = max(window, l.side.bound.Window)
-	}
+	known := l.knownDurable(facts)
 	b := behindZeros
 	if !facts.untouched(end, s, list) {
 		var err error
@@ -289,19 +321,37 @@ func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts
 		}
 	}
 	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b,
-		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end)})
+		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end), short: end < known})
 	if tail.action == tailDamage && l.opt.broken == brokenCutBelowBound {
 		tail.action = tailCut
 	}
 	if tail.action != tailDamage {
 		return tail, nil
 	}
-	if s.err != nil {
-		return tail, fmt.Errorf("%s: %w", tail.name, s.err)
+	var damage *contract.CorruptionError
+	if !errors.As(s.err, &damage) {
+		file, err := l.opt.Catalog.Place(contract.Offset(end / l.size * l.size))
+		if err != nil {
+			return tail, openError(contract.ComponentLog, err)
+		}
+		damage = &contract.CorruptionError{File: file, Offset: end % l.size, Cause: errZeroInside,
+			Lost: contract.Range{Start: contract.Offset(end), End: contract.Offset(end + 1)}}
 	}
-	seg := list.find(end)
-	return tail, fmt.Errorf("%s: %w", tail.name, &contract.CorruptionError{File: seg.file.Path(), Offset: end - seg.base,
-		Lost: contract.Range{Start: contract.Offset(end), End: contract.Offset(end + 1)}, Cause: errZeroInside})
+	damage.Lost.End = max(damage.Lost.End, contract.Offset(known))
+	return tail, fmt.Errorf("%s: %w", tail.name, damage)
+}
+
+// knownDurable returns up to where the log was durable by what the sidecar says,
+// its parts taken each for itself.
+func (l *Log) knownDurable(facts startFacts) int64 {
+	known := int64(0)
+	if facts.state == sideOK {
+		known = l.side.state.End
+	}
+	if facts.bound == sideOK {
+		known = max(known, l.side.bound.Durable)
+	}
+	return known
 }
 
 // anchored tells that what lies just below end belongs there: a record that
@@ -319,7 +369,7 @@ func (l *Log) anchored(list *segmentList, end int64) bool {
 // since, and that no segment lies behind the active one: then the rest of that
 // is zero, and an open does not depend on its size.
 func (f startFacts) untouched(end int64, s *scanner, list *segmentList) bool {
-	return f.clean && f.matches && f.where == boundInside && s.kind != placeInvalid && s.at < 0 && len(list.segs) > 0 && list.last().base <= end
+	return f.clean && !f.abort && f.matches && f.where == boundInside && s.kind != placeInvalid && s.at < 0 && len(list.segs) > 0 && list.last().base <= end
 }
 
 // prepareFiles makes the directories and the sidecar files that are missing.
@@ -437,6 +487,12 @@ func (l *Log) cutTail(ctx context.Context, end, written int64) error {
 			l.report.SetAside = append([]string{to}, l.report.SetAside...)
 			l.dropLast()
 		} else {
+			if seg.base < written {
+				// Zero in memory; what the disk holds is not known.
+				if err := mmap.Zero(ctx, seg.file.Handle(), 0, l.size); err != nil {
+					return err
+				}
+			}
 			if err := l.spares.Return(seg.file.Path()); err != nil {
 				return err
 			}
@@ -468,9 +524,8 @@ func (l *Log) noteCut(from, to int64) {
 // would look durable: the kernel marks such pages clean. Where the bound was
 // not known, what lies further back than the window was synced long ago by
 // whoever wrote it, or is as durable as we can make it by a plain sync.
-func (l *Log) rewriteTail(from, end int64) error {
+func (l *Log) rewriteTail(from, rewrite, end int64) error {
 	list := l.segs.Load()
-	rewrite := max(from, end-l.window())
 	for _, seg := range list.overlapping(from, end+1) {
 		handle := seg.file.Handle()
 		for off := max(rewrite, seg.base); off < min(end, seg.end()); {
@@ -495,7 +550,7 @@ func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	list := l.segs.Load()
 	active := list.find(end)
 	if active == nil && len(list.segs) == 0 {
-		seg, err := l.makeSegment(ctx, end, func(zeroed int64) bool { return zeroed >= l.opt.firstZeroed })
+		seg, err := l.makeSegment(ctx, end)
 		if err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
@@ -594,6 +649,7 @@ func (l *Log) markOpen(end int64) error {
 	err := l.side.update(func(st *codec.State) {
 		st.Clean = false
 		st.FirstSegment, st.End = l.segs.Load().min(), end
+		clipRanges(st, end)
 		if l.report.Foreign {
 			closeRange(st, l.side.bound.Durable)
 		}
@@ -617,12 +673,16 @@ func (l *Log) markClean() error {
 	if err := l.side.syncBound(); err != nil {
 		return err
 	}
-	return l.side.update(func(st *codec.State) {
+	err := l.side.update(func(st *codec.State) {
 		st.Clean = true
 		st.FirstSegment, st.End = l.segs.Load().min(), end
 		st.EndCRC = fingerprint(l.segs.Load(), end)
 		closeRange(st, end)
 	})
+	if err != nil {
+		return err
+	}
+	return l.side.bothSlots()
 }
 
 // LoadQueueOffsets asks the offset source for the next offset of every queue.

@@ -77,6 +77,9 @@ func (l *Log) segmentLoop(ctx context.Context) {
 // there, and puts it under its name. It also reserves the active segment's
 // space if that could not be done before.
 func (l *Log) prepareNext(ctx context.Context) error {
+	if err := l.prepareSpare(ctx); err != nil {
+		return err
+	}
 	// Held to the end: a cut in between would leave the segment at a wrong place.
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
@@ -103,7 +106,7 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	}
 	var next *segment
 	if err == nil && wanted {
-		next, err = l.makeSegment(ctx, base, func(zeroed int64) bool { return l.enoughZeros(ctx, zeroed) })
+		next, err = l.makeSegment(ctx, base)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,13 +168,37 @@ const (
 	zeroPauseMax = time.Second
 )
 
-// makeSegment makes the segment that starts at base, complete and under its
-// name, both durable.
-func (l *Log) makeSegment(ctx context.Context, base int64, enough func(int64) bool) (*segment, error) {
+// prepareSpare makes a spare, if the next segment is wanted and none is ready.
+// It may take as long as the log takes to come on, so it holds no lock.
+func (l *Log) prepareSpare(ctx context.Context) error {
+	l.mu.Lock()
+	wanted := l.nextAsked && l.next == nil && !l.unreserved // what is there comes first
+	l.mu.Unlock()
+	if !wanted || l.fenceErr() != nil {
+		return nil
+	}
 	spare, err := l.spares.Ready()
 	if err == nil && spare == "" {
 		if err = l.checkFloor(); err == nil {
-			spare, err = l.spares.Build(ctx, enough)
+			_, err = l.spares.Build(ctx, func(zeroed int64) bool { return l.enoughZeros(ctx, zeroed) })
+		}
+	}
+	if err != nil {
+		l.mu.Lock()
+		l.nextErr = err
+		l.room.Broadcast()
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// makeSegment makes the segment that starts at base, complete and under its
+// name, both durable.
+func (l *Log) makeSegment(ctx context.Context, base int64) (*segment, error) {
+	spare, err := l.spares.Ready()
+	if err == nil && spare == "" {
+		if err = l.checkFloor(); err == nil {
+			spare, err = l.spares.Build(ctx, func(zeroed int64) bool { return zeroed >= l.opt.firstZeroed })
 		}
 	}
 	if err != nil {

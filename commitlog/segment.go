@@ -24,17 +24,26 @@ type segment struct {
 
 func (s *segment) end() int64 { return s.base + s.file.Size() }
 
-// segmentList is an immutable snapshot of the log's segments, contiguous and
-// ascending. Readers load it from an atomic pointer.
+// segmentList is an immutable snapshot of the log's segments, ascending and,
+// but for what a reader opened to salvage, contiguous. Readers load it from an
+// atomic pointer.
 type segmentList struct {
 	size int64
 	segs []*segment
+	gaps bool // segments are missing between others
 }
 
 // find returns the segment that holds off, or nil.
 func (l *segmentList) find(off int64) *segment {
 	if len(l.segs) == 0 || off < l.segs[0].base {
 		return nil
+	}
+	if l.gaps {
+		i := sort.Search(len(l.segs), func(i int) bool { return l.segs[i].base > off }) - 1
+		if off >= l.segs[i].end() {
+			return nil
+		}
+		return l.segs[i]
 	}
 	i := (off - l.segs[0].base) / l.size
 	if i >= int64(len(l.segs)) {
@@ -49,6 +58,14 @@ func (l *segmentList) min() int64 {
 		return 0
 	}
 	return l.segs[0].base
+}
+
+// end returns the end of the last segment.
+func (l *segmentList) end() int64 {
+	if len(l.segs) == 0 {
+		return 0
+	}
+	return l.last().end()
 }
 
 func (l *segmentList) last() *segment {

@@ -68,7 +68,10 @@ type slotFile struct {
 	write int64
 	// dirty tells that the write slot differs from what was last synced.
 	dirty bool
-	buf   []byte
+	// failed is the first write or sync error. Nothing is written or synced
+	// after it but through a fresh descriptor (reopen).
+	failed error
+	buf    []byte
 }
 
 // slotScratch holds buffers for slots while they are read.
@@ -150,21 +153,23 @@ func createSlots(fsys vfs.FS, name string, size int64, first []byte) (*slotFile,
 
 // put writes b to the free slot without a sync.
 func (s *slotFile) put(b []byte) error {
+	if s.failed != nil {
+		return s.failed
+	}
 	s.dirty = true
-	_, err := s.file.WriteAt(b, s.write*s.size)
-	return err
+	_, s.failed = s.file.WriteAt(b, s.write*s.size)
+	return s.failed
 }
 
 // sync makes the free slot the one that is on disk.
 func (s *slotFile) sync() error {
-	if !s.dirty {
-		return nil
+	if s.failed != nil || !s.dirty {
+		return s.failed
 	}
-	if err := s.file.Datasync(); err != nil {
-		return err
+	if s.failed = s.file.Datasync(); s.failed == nil {
+		s.synced()
 	}
-	s.synced()
-	return nil
+	return s.failed
 }
 
 // synced notes that the free slot is on disk.
@@ -173,9 +178,23 @@ func (s *slotFile) synced() {
 	s.write = 1 - s.write
 }
 
-// settle makes the slot that was read the one that is on disk: the last owner
-// may have died between a write and its sync.
-func (s *slotFile) settle() error { return s.file.Datasync() }
+// settle makes what was read durable for certain. The last owner may have died
+// between a write and its sync: a sync puts that on the disk. It may also have
+// died after a sync that failed, and then this one proves nothing; so what was
+// read is written to the other slot as well.
+func (s *slotFile) settle() error {
+	if err := s.file.Datasync(); err != nil {
+		return err
+	}
+	b := make([]byte, s.size)
+	if _, err := s.file.ReadAt(b, (1-s.write)*s.size); err != nil {
+		return err
+	}
+	if err := s.put(b); err != nil {
+		return err
+	}
+	return s.sync()
+}
 
 // sidecar is the log's memory of itself. It is safe for concurrent use.
 type sidecar struct {
@@ -291,6 +310,9 @@ func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFoun
 	var err error
 	if found.state, err = s.state.load(fsys, path.Join(s.dir, stateName), flag); err != nil {
 		return nil, found, err
+	}
+	if found.state == sideOK && len(s.state.Epochs) == 0 {
+		found.state = sideDamaged
 	}
 	if found.state == sideNewer {
 		found.reason = fmt.Sprintf("state needs a newer version (incompatible feature bits %#x)", s.state.Incompatible)
@@ -425,9 +447,9 @@ func (s *sidecar) syncBound() error {
 	s.boundSync.Lock()
 	defer s.boundSync.Unlock()
 	s.boundMu.Lock()
-	if !s.boundFile.dirty {
+	if failed := s.boundFile.failed; failed != nil || !s.boundFile.dirty {
 		s.boundMu.Unlock()
-		return nil
+		return failed
 	}
 	s.boundBusy = true
 	file := s.boundFile.file
@@ -437,6 +459,7 @@ func (s *sidecar) syncBound() error {
 	defer s.boundMu.Unlock()
 	s.boundBusy = false
 	if err != nil {
+		s.boundFile.failed = err
 		return err
 	}
 	s.boundFile.synced()
@@ -472,11 +495,13 @@ func (s *sidecar) newEpoch(start int64) error {
 	s.stateMu.Lock()
 	last := s.state.Epochs[len(s.state.Epochs)-1]
 	s.stateMu.Unlock()
-	if last.Start == start && last.Epoch > 1 && durable <= start {
-		return nil
-	}
+	again := last.Start == start && last.Epoch > 1 && durable <= start
 	defer s.table.Store(nil)
 	return s.update(func(st *codec.State) {
+		// From here on the log may rightly end as low as start.
+		if st.End = min(st.End, start); again {
+			return
+		}
 		st.Epochs = append(st.Epochs, codec.EpochEntry{Epoch: last.Epoch + 1, Start: start})
 		if n := len(st.Epochs) - maxEpochs; n > 0 {
 			st.Epochs = append(st.Epochs[:0], st.Epochs[n:]...)
@@ -524,6 +549,37 @@ func (s *sidecar) ranges() ourRanges {
 	return ranges
 }
 
+// rewriteBound writes the bound as it is to the other slot, durably.
+func (s *sidecar) rewriteBound() error {
+	s.boundMu.Lock()
+	s.bound.Sequence++
+	_, err := s.bound.Encode(s.boundBuf[:])
+	if err == nil {
+		err = s.boundFile.put(s.boundBuf[:])
+	}
+	s.boundMu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.syncBound()
+}
+
+// clipRanges takes what lies at or behind end out of the ranges: other bytes
+// will stand there.
+func clipRanges(st *codec.State, end int64) {
+	kept := st.Ranges[:0]
+	for _, r := range st.Ranges {
+		if r.Start >= end {
+			continue
+		}
+		if r.End != int64(openEnd) {
+			r.End = min(r.End, end)
+		}
+		kept = append(kept, r)
+	}
+	st.Ranges = kept
+}
+
 // closeRange ends the open range at end, if there is one.
 func closeRange(st *codec.State, end int64) {
 	n := len(st.Ranges)
@@ -559,10 +615,8 @@ var errCursors = errors.New("the cursors file is damaged or belongs to another l
 func (s *sidecar) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
-	for _, c := range s.cursors.Cursors {
-		if contract.Lane(c.Lane) == lane {
-			return contract.Cursor{Lane: lane, Epoch: contract.Epoch(c.Epoch), Next: contract.Offset(c.Next)}, true, nil
-		}
+	if e := s.cursor(lane); e != nil {
+		return contract.Cursor{Lane: lane, Epoch: contract.Epoch(e.Epoch), Next: contract.Offset(e.Next)}, true, nil
 	}
 	if s.cursorsFound == sideDamaged || s.cursorsFound == sideNewer {
 		return contract.Cursor{}, false, &contract.CorruptionError{File: path.Join(s.dir, cursorsName), Cause: errCursors}
@@ -570,20 +624,48 @@ func (s *sidecar) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) 
 	return contract.Cursor{}, false, nil
 }
 
-// SaveCursor makes c durable.
-func (s *sidecar) SaveCursor(c contract.Cursor) error {
+// cursor returns the entry of lane, or nil. Under stateMu.
+func (s *sidecar) cursor(lane contract.Lane) *codec.CursorEntry {
+	for i := range s.cursors.Cursors {
+		if contract.Lane(s.cursors.Cursors[i].Lane) == lane {
+			return &s.cursors.Cursors[i]
+		}
+	}
+	return nil
+}
+
+// tally returns what was saved with the cursor of lane, -1 if nothing was.
+func (s *sidecar) tally(lane contract.Lane) int64 {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	if e := s.cursor(lane); e != nil {
+		return e.Tally
+	}
+	return -1
+}
+
+// SaveCursor makes c and what its lane counts there durable.
+func (s *sidecar) SaveCursor(c contract.Cursor, tally int64) error {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	return s.cursors.update(func(st *codec.State) {
-		entry := codec.CursorEntry{Lane: uint8(c.Lane), Epoch: uint32(c.Epoch), Next: int64(c.Next)}
-		for i := range st.Cursors {
-			if st.Cursors[i].Lane == entry.Lane {
-				st.Cursors[i] = entry
-				return
-			}
+		entry := codec.CursorEntry{Lane: uint8(c.Lane), Epoch: uint32(c.Epoch), Next: int64(c.Next), Tally: tally}
+		if e := s.cursor(c.Lane); e != nil {
+			*e = entry
+			return
 		}
 		st.Cursors = append(st.Cursors, entry)
 	})
+}
+
+// bothSlots writes each file once more, so that both of its slots hold what
+// they hold now, and one that is damaged later does not matter.
+func (s *sidecar) bothSlots() error {
+	err := s.rewriteBound()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	same := func(*codec.State) {}
+	return errors.Join(err, s.state.update(same), s.cursors.update(same))
 }
 
 // close closes the files.
@@ -605,14 +687,12 @@ func (s *sidecar) reopen() error {
 	if err := s.boundFile.reopen(s.fs, path.Join(s.dir, boundName)); err != nil {
 		return err
 	}
-	if s.boundFile.dirty {
-		s.boundLate = false
-		if err := s.boundFile.put(s.boundBuf[:]); err != nil {
-			return err
-		}
-		if err := s.boundFile.sync(); err != nil {
-			return err
-		}
+	s.boundLate = false
+	if err := s.boundFile.put(s.boundBuf[:]); err != nil {
+		return err
+	}
+	if err := s.boundFile.sync(); err != nil {
+		return err
 	}
 	return s.heal()
 }
@@ -644,6 +724,6 @@ func (s *slotFile) reopen(fsys vfs.FS, name string) error {
 	}
 	// The old descriptor may report the failure that is known already.
 	_ = s.file.Close()
-	s.file = fresh
+	s.file, s.failed = fresh, nil
 	return nil
 }

@@ -118,6 +118,8 @@ type tailFacts struct {
 	// matters at the bound only: one at which no record ends is not this log's,
 	// or damage lies below it.
 	anchored bool
+	// short: the place lies below what was durable by any part of the sidecar.
+	short bool
 }
 
 // tailAction says what recovery does with the tail.
@@ -140,22 +142,23 @@ type tailRow struct {
 }
 
 var tailTable = []tailRow{
-	{"nothing behind", tailKeep, func(f tailFacts) bool { return f.behind == behindZeros }},
-	{"a later record proves it was durable", tailDamage, func(f tailFacts) bool { return f.behind == behindFar }},
+	{"ends below what was durable", tailDamage, func(f tailFacts) bool { return f.short }},
+	{"nothing behind", tailKeep, func(f tailFacts) bool { return !f.short && f.behind == behindZeros }},
+	{"a later record proves it was durable", tailDamage, func(f tailFacts) bool { return !f.short && f.behind == behindFar }},
 	{"torn tail above the bound", tailCut, func(f tailFacts) bool {
-		return f.bounded && f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
+		return !f.short && f.bounded && f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
 	}},
 	{"no record ends at the bound", tailDamage, func(f tailFacts) bool {
-		return f.bounded && !f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
+		return !f.short && f.bounded && !f.anchored && (f.behind == behindGarbage || f.behind == behindNear)
 	}},
 	{"torn tail, no bound, not closed", tailCut, func(f tailFacts) bool {
-		return !f.bounded && f.abort && f.behind == behindGarbage
+		return !f.short && !f.bounded && f.abort && f.behind == behindGarbage
 	}},
 	{"valid records behind, no bound", tailDamage, func(f tailFacts) bool {
-		return !f.bounded && f.behind == behindNear
+		return !f.short && !f.bounded && f.behind == behindNear
 	}},
 	{"bytes behind the end of a closed log, no bound", tailDamage, func(f tailFacts) bool {
-		return !f.bounded && !f.abort && f.behind == behindGarbage
+		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage
 	}},
 }
 

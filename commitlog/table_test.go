@@ -39,8 +39,8 @@ func TestRecoveryTables(t *testing.T) {
 		}
 	}
 	for b := range behindCount {
-		for bits := range 16 {
-			f := tailFacts{bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0}
+		for bits := range 32 {
+			f := tailFacts{short: bits&16 != 0, bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0}
 			combinations++
 			n := 0
 			for _, row := range tailTable {
@@ -54,7 +54,7 @@ func TestRecoveryTables(t *testing.T) {
 			}
 		}
 	}
-	if combinations != 2*4*4*24+4*16 || len(hit) != len(startTable)+len(tailTable) {
+	if combinations != 2*4*4*24+4*32 || len(hit) != len(startTable)+len(tailTable) {
 		t.Fatalf("%d combinations, %d rows hit", combinations, len(hit))
 	}
 }
@@ -190,6 +190,8 @@ func TestEveryRow(t *testing.T) {
 		{"killed, only a later segment left", false, true, both(removeSegments(10), func(t *testing.T, sim *vfs.Sim) {
 			writeFile(t, sim, "/store/commitlog/"+segmentName(end/size*size+size), make([]byte, size))
 		}), "not closed, segments at the bound gone", "", true},
+		{"closed well, end zeroed", true, false, write(at(records-1).Start, make([]byte, at(records-1).Len())), "closed well, changed since", "ends below what was durable", true},
+		{"closed well, last record flipped", true, true, last, "closed well, changed since", "ends below what was durable", true},
 		{"no record at the bound", false, true, both(last, write(end, []byte("junk"))), "not closed", "no record ends at the bound", true},
 		{"closed by Java", false, false, nil, "closed by another program", "nothing behind", false},
 		{"torn tail", false, true, write(end, []byte("junk")), "not closed", "torn tail above the bound", false},

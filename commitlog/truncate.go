@@ -19,7 +19,9 @@ import (
 func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport, error) {
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
-	l.commitMu.Lock()
+	if err := lockWithin(ctx, &l.commitMu); err != nil {
+		return l.report, stillCommitting(contract.OpRecover, err)
+	}
 	defer l.commitMu.Unlock()
 	l.writeMu.Lock()
 	defer l.writeMu.Unlock()
@@ -57,13 +59,20 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	}
 	err := l.returnNext()
 	if err == nil {
+		// Should the cut's own sync fail, the next recovery zeroes as far again.
+		err = l.side.putBound(from, max(placed, l.appended.Load()), l.window())
+	}
+	if err == nil {
+		err = l.side.syncBound()
+	}
+	if err == nil {
 		err = l.cutTail(ctx, end, placed)
 	}
 	if err == nil {
 		err = l.syncNames() // a cut that failed before may have come as far as its sync
 	}
 	if err == nil {
-		err = l.rewriteTail(from, end)
+		err = l.rewriteTail(from, from, end)
 	}
 	if err != nil {
 		return l.report, typed(contract.OpRecover, contract.ComponentSegment, err)
@@ -73,6 +82,12 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	}
 	l.report.Took = l.clk.Mono() - began
 	return l.report, nil
+}
+
+// stillCommitting is the error of a call whose context ended before it could
+// begin.
+func stillCommitting(op contract.Operation, cause error) error {
+	return contract.NewError(contract.KindTimeout, op, contract.ComponentLog, "a commit is still running", cause)
 }
 
 // resume lets appends go on at end after bytes behind it were cut. Under
@@ -107,7 +122,9 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 	defer l.runDone()
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
-	l.commitMu.Lock()
+	if err := lockWithin(ctx, &l.commitMu); err != nil {
+		return stillCommitting(contract.OpTruncate, err)
+	}
 	defer l.commitMu.Unlock()
 	if err := l.commit(false); err != nil {
 		return err
@@ -185,6 +202,10 @@ func (l *Log) checkBoundary(off int64) error {
 		fmt.Sprintf("no record starts at %d", off), err)
 }
 
+// RecordStartsAt reports whether a whole record of the log, or nothing because
+// the log ends, stands at off.
+func (l *Log) RecordStartsAt(off contract.Offset) bool { return l.checkBoundary(int64(off)) == nil }
+
 // dropFrom zeroes what lies behind at, from the back, and removes the segments
 // that begin there.
 func (l *Log) dropFrom(ctx context.Context, at int64) error {
@@ -230,6 +251,9 @@ func (l *Log) dropLast() {
 func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
+	if err := l.fenceErr(); err != nil {
+		return l.MinOffset(), err
+	}
 	list := l.segs.Load()
 	if len(list.segs) < 2 || list.segs[0].end() > int64(off) {
 		return l.MinOffset(), nil

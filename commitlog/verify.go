@@ -57,10 +57,8 @@ func (r *reader) VerifyEach(from, to contract.Offset, record func(*codec.Message
 func (r *reader) verifySegment(seg *segment, end int64, v *Verified, record func(*codec.MessageView) bool, finding func(error) bool) (bool, error) {
 	ranges := *r.ranges.Load()
 	whole := seg.file.Bytes()
-	for from := int64(0); from < end-seg.base; from += populatePiece {
-		if err := seg.file.Populate(from, min(populatePiece, end-seg.base-from)); err != nil {
-			return false, openError(contract.ComponentSegment, err)
-		}
+	if err := seg.populateTo(end - seg.base); err != nil {
+		return false, err
 	}
 	report := func(at, lostEnd int64, cause error) bool {
 		v.Findings++

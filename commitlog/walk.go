@@ -48,7 +48,7 @@ func (r *reader) Segments() []SegmentFile {
 // normal; the owner's next Open takes the records and cuts the rest.
 func (r *ReadOnly) Tail() (records int64, end contract.Offset, torn error) {
 	list := r.segs.Load()
-	s := newScanner(list, *r.ranges.Load(), r.confirmed.Load(), list.min()+int64(len(list.segs))*list.size)
+	s := newScanner(list, *r.ranges.Load(), r.confirmed.Load(), list.end())
 	for s.Next() {
 		records++
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -28,13 +29,13 @@ const (
 	zeroSync = 1 << 20
 )
 
-// Spares makes and keeps the spare files of one directory. It is not safe for
-// concurrent use: one goroutine makes spares.
+// Spares makes and keeps the spare files of one directory. One goroutine at a
+// time builds; the other methods may run beside it.
 type Spares struct {
 	fs   vfs.FS
 	dir  string
 	size int64
-	next int
+	next atomic.Int64 // the last number given to a spare
 	// cached zeroes through the page cache: right for files that are written
 	// through a mapping, whose first touch of a page would else read the disk.
 	cached bool
@@ -67,7 +68,7 @@ func NewSpares(fsys vfs.FS, dir string, size int64, cached bool, used ...vfs.Fil
 			continue
 		}
 		used = append(used, info.ID)
-		s.next = max(s.next, number(name)+1)
+		s.next.Store(max(s.next.Load(), int64(number(name))))
 	}
 	return s, nil
 }
@@ -119,8 +120,7 @@ func (s *Spares) Ready() (string, error) {
 // written, unless enough, asked now and then with the number of bytes zeroed so
 // far, says to stop earlier. ctx gives up.
 func (s *Spares) Build(ctx context.Context, enough func(zeroed int64) bool) (string, error) {
-	name := path.Join(s.dir, fmt.Sprintf("%08d", s.next))
-	s.next++
+	name := path.Join(s.dir, fmt.Sprintf("%08d", s.next.Add(1)))
 	flag := vfs.ReadWrite | vfs.Create | vfs.Exclusive
 	if !s.cached && s.size%vfs.DirectAlign == 0 {
 		flag |= vfs.Direct
@@ -185,8 +185,7 @@ func (s *Spares) zeroPart(ctx context.Context, f vfs.File, off, end int64) error
 // Return puts the file at from, whose bytes are known to be zero and synced,
 // back among the ready spares. The caller syncs both directories.
 func (s *Spares) Return(from string) error {
-	to := path.Join(s.dir, fmt.Sprintf("%08d", s.next)+readySuffix)
-	s.next++
+	to := path.Join(s.dir, fmt.Sprintf("%08d", s.next.Add(1))+readySuffix)
 	return s.fs.Rename(from, to)
 }
 
