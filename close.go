@@ -240,7 +240,12 @@ func (s *Store) writeCheckpoint() error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if errors.Is(err, errNoSpace) {
+		// A full disk is an ordinary state. Without a checkpoint Java reads more.
+		err = s.opt.FS.Remove(s.path(checkpointName))
+	}
+	if err != nil {
 		return ioError(contract.OpClose, checkpointName, err)
 	}
 	return s.opt.FS.SyncDir(s.opt.Dir)

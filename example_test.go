@@ -2,6 +2,7 @@ package stratalog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -12,9 +13,11 @@ import (
 // A broker embeds the store: open, append, read back by queue offset.
 func Example() {
 	ctx := context.Background()
-	dir, _ := os.MkdirTemp("", "stratalog")
+	dir, err := os.MkdirTemp("", "stratalog")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer os.RemoveAll(dir)
-
 	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, SegmentSize: 1 << 20})
 	if err != nil {
 		log.Fatal(err)
@@ -27,11 +30,12 @@ func Example() {
 		log.Fatal(err) // the receipt says whether the bytes are in the log
 	}
 	place, _ := receipt.Range()
-	store.WaitVisible(ctx, place.End)
+	err = store.WaitVisible(ctx, place.End)
 
 	var records stratalog.Records // reused from call to call
-	if err := store.Get(ctx, stratalog.Request{Topic: "orders", Offset: receipt.QueueOffset()}, &records); err != nil {
-		log.Fatal(err)
+	err = errors.Join(err, store.Get(ctx, stratalog.Request{Topic: "orders", Offset: receipt.QueueOffset()}, &records))
+	if err != nil || records.Len() == 0 {
+		log.Fatal(records.Status, err)
 	}
 	fmt.Println(records.Status, receipt.Reached(), string(records.At(0).Body()))
 	records.Release()

@@ -3,7 +3,6 @@ package stratalog
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/commitlog"
@@ -47,6 +46,11 @@ type Request struct {
 type Records struct {
 	// Status says what was found; Next is the queue offset to ask for next. A
 	// loop that only follows Next ends and sees every live record once.
+	//
+	// With an error there are no records and the status is
+	// GetNoMatchedLogicQueue. Next is then the offset asked for, but behind a
+	// *contract.CorruptionError the first offset behind the damaged one: a
+	// consumer may decide to go on there.
 	Status contract.GetStatus
 	Next   int64
 	// Min and Max are the queue's first live offset and its end.
@@ -57,6 +61,7 @@ type Records struct {
 
 	records []Record
 	n       int
+	bytes   int
 	units   []codec.QueueUnit
 }
 
@@ -76,12 +81,17 @@ func (r *Records) Release() {
 
 // reset makes r ready for an answer of up to count records.
 func (r *Records) reset(count int) {
-	r.Release()
 	if len(r.records) < count {
 		r.records = make([]Record, count)
 		r.units = make([]codec.QueueUnit, count)
 	}
-	r.Status, r.Next, r.Min, r.Max = contract.GetNoMatchedLogicQueue, 0, 0, 0
+	r.clear()
+}
+
+// clear makes r an answer that holds nothing.
+func (r *Records) clear() {
+	r.Release()
+	r.Status, r.Next, r.Min, r.Max, r.Epoch, r.bytes = contract.GetNoMatchedLogicQueue, 0, 0, 0, 0, 0
 }
 
 // logReader is what reading needs of the log, open for writing or read-only.
@@ -103,10 +113,24 @@ var (
 type getter struct {
 	log    logReader
 	queues *cq.Store
+	// owner is the Store whose they are, nil for a Reader.
+	owner *Store
+	// faults are what a Reader that salvages does not have of the log.
+	faults []commitlog.OpenFault
+}
+
+// noTarget refuses a Get into nothing.
+func noTarget() error {
+	return contract.NewError(contract.KindInvalid, contract.OpRead, contract.ComponentStore, "there is nothing to read into", nil)
 }
 
 // get fills out; see Store.Get.
 func (g getter) get(ctx context.Context, req Request, out *Records) error {
+	if out == nil {
+		return noTarget()
+	}
+	out.clear()
+	out.Next = req.Offset
 	count := req.MaxCount
 	if count == 0 {
 		count = DefaultMaxCount
@@ -124,22 +148,45 @@ func (g getter) get(ctx context.Context, req Request, out *Records) error {
 		return nil
 	}
 	out.Min, out.Max = g.queues.Min(req.Topic, req.QueueID), g.queues.Max(req.Topic, req.QueueID)
-	if done, err := g.bounds(req, out); done || err != nil {
-		return err
-	}
-	n, err := g.queues.Units(req.Topic, req.QueueID, req.Offset, out.units[:min(count, MaxCount)])
+	next, err := g.answer(req, out, min(count, MaxCount))
 	if err != nil {
-		return err
+		out.Status, out.Next = contract.GetNoMatchedLogicQueue, next
 	}
-	return g.collect(req, out, n)
+	return err
+}
+
+// answer fills out. With an error it returns where to go on.
+func (g getter) answer(req Request, out *Records, count int) (int64, error) {
+	if done, err := g.bounds(req, out); done || err != nil {
+		return req.Offset, err
+	}
+	n, err := g.queues.Units(req.Topic, req.QueueID, req.Offset, out.units[:count])
+	if n == 0 && err != nil {
+		return behind(req.Offset, err), err
+	}
+	// What can be read comes first; the next Get meets the error.
+	err = g.collect(req, out, n)
+	return behind(req.Offset, err), err
+}
+
+// behind returns where to go on after err at a queue offset.
+func behind(at int64, err error) int64 {
+	if errors.Is(err, contract.ErrCorrupt) {
+		return at + 1
+	}
+	return at
 }
 
 // bounds answers requests that need no unit; true means answered.
 func (g getter) bounds(req Request, out *Records) (bool, error) {
 	if req.Epoch != 0 && req.Epoch != out.Epoch {
-		if reset, found, err := g.cutSince(req, out.Max); err != nil || found && reset < req.Offset {
+		reset, found, err := g.cutSince(req, out.Max)
+		if err != nil {
+			return false, err
+		}
+		if found && reset < req.Offset {
 			out.Status, out.Next = contract.GetOffsetReset, max(reset, out.Min)
-			return true, err
+			return true, nil
 		}
 	}
 	switch {
@@ -193,83 +240,75 @@ func (g getter) collect(req Request, out *Records, n int) error {
 		tagHash = int64(codec.JavaHashString(req.Tag))
 	}
 	out.Status, out.Next = contract.GetNoMatchedMessage, req.Offset
-	bytes := 0
 	for i, u := range out.units[:n] {
 		at := req.Offset + int64(i)
-		if cq.IsBlank(u) {
-			if out.n > 0 {
-				break
-			}
-			out.Status, out.Next = contract.GetOffsetFoundNull, at+1
-			continue
-		}
-		if out.Status == contract.GetOffsetFoundNull {
-			break
-		}
-		if req.Tag != "" && u.TagsCode != tagHash {
-			out.Next = at + 1
-			continue
-		}
-		if out.n > 0 && req.MaxBytes > 0 && bytes+int(u.Size) > req.MaxBytes {
-			break
-		}
-		rec := &out.records[out.n]
-		taken, err := g.record(req, u, at, rec)
+		more, err := g.take(req, out, u, at, tagHash)
 		if err != nil {
-			if out.n > 0 {
-				break // what is whole comes first; the next Get meets the damage
-			}
 			return err
 		}
-		if !taken {
-			if out.n == 0 && contract.Offset(u.PhysicalOffset) < g.log.MinOffset() {
-				return g.removed(req, out)
-			}
+		if !more {
 			break
 		}
-		out.Next = at + 1
-		if req.Tag != "" {
-			if tag, _ := codec.FindProperty(rec.Properties(), "TAGS"); string(tag) != req.Tag {
-				rec.Release()
-				continue
-			}
-		}
-		bytes += int(u.Size)
-		out.n++
 	}
 	if out.n > 0 {
 		out.Status = contract.GetFound
 	}
-	if out.Next == req.Offset && out.n == 0 {
-		// The queue is ahead of what may be seen of the log, for a moment.
-		out.Status = contract.GetOffsetOverflowOne
-	}
 	return nil
+}
+
+// take adds the record of unit u, at offset at, to out; false if the answer
+// ends before it.
+func (g getter) take(req Request, out *Records, u codec.QueueUnit, at, tagHash int64) (bool, error) {
+	if cq.IsBlank(u) {
+		if out.n == 0 {
+			out.Status, out.Next = contract.GetOffsetFoundNull, at+1
+		}
+		return out.n == 0, nil
+	}
+	if out.Status == contract.GetOffsetFoundNull {
+		return false, nil
+	}
+	if req.Tag != "" && u.TagsCode != tagHash && u.Size > 0 {
+		out.Next = at + 1
+		return true, nil
+	}
+	if out.n > 0 && req.MaxBytes > 0 && out.bytes+int(u.Size) > req.MaxBytes {
+		return false, nil
+	}
+	rec := &out.records[out.n]
+	taken, err := g.record(req, u, at, rec)
+	if !taken {
+		if out.Next > req.Offset {
+			return false, nil // what is whole comes first; the next Get meets this
+		}
+		return false, g.missed(req, out, u, err)
+	}
+	out.Next = at + 1
+	if req.Tag != "" {
+		if tag, _ := codec.FindProperty(rec.Properties(), "TAGS"); string(tag) != req.Tag {
+			rec.Release()
+			return true, nil
+		}
+	}
+	out.bytes += int(u.Size)
+	out.n++
+	return true, nil
 }
 
 // record reads the record that unit u of the queue names.
 func (g getter) record(req Request, u codec.QueueUnit, at int64, rec *Record) (bool, error) {
+	if u.Size <= 0 || u.PhysicalOffset < 0 {
+		return false, g.wrongUnit(req, at, "the unit leads to %d bytes at %d", u.Size, u.PhysicalOffset)
+	}
 	found, err := g.log.ReadSized(contract.Offset(u.PhysicalOffset), u.Size, rec)
 	if err != nil || !found {
 		return false, err
 	}
 	if rec.QueueID() != req.QueueID || rec.QueueOffset() != at || string(rec.Topic()) != req.Topic {
-		file, place := g.queues.Place(req.Topic, req.QueueID, at)
-		err := &contract.CorruptionError{File: file, Offset: place,
-			Cause: fmt.Errorf("the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(),
-				rec.QueueID(), u.PhysicalOffset)}
+		err := g.wrongUnit(req, at, "the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(),
+			rec.QueueID(), u.PhysicalOffset)
 		rec.Release()
 		return false, err
 	}
 	return true, nil
-}
-
-// removed answers a request whose records left while they were asked for.
-func (g getter) removed(req Request, out *Records) error {
-	if err := g.queues.CorrectMin(g.log.MinOffset()); err != nil && !errors.Is(err, contract.ErrUnsupported) {
-		return err
-	}
-	out.Min = g.queues.Min(req.Topic, req.QueueID)
-	out.Status, out.Next = contract.GetMessageWasRemoving, max(out.Min, req.Offset+1)
-	return nil
 }

@@ -76,6 +76,9 @@ type LoadReport struct {
 	// to make them fit the log.
 	Queues   cq.LoadReport
 	QueueCut cq.TruncateReport
+	// QueueTally tells that the queues were found not to hold what their
+	// cursor vouched for, and were rebuilt; empty if all was well.
+	QueueTally string
 	// Lanes tells for each lane where it starts and why, Replayed what was
 	// applied to it.
 	Lanes    []dispatch.OpenReport
@@ -190,9 +193,9 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	if err := s.fitQueues(s.report.Log.Foreign); err != nil {
 		return err
 	}
-	s.dispatcher = dispatch.New(s.log, s.log, s.opt.Clock, dispatch.Options{})
+	s.dispatcher = dispatch.New(s.log, laneCursors{s.log, s.queues}, s.opt.Clock, dispatch.Options{})
 	opened, err := s.dispatcher.Add(s.queues, dispatch.LaneOptions{Required: true,
-		OnRetired: dispatch.RetiredSkip, Replay: s.report.QueueCut.Replay < s.log.Durable(), ReplayFrom: s.report.QueueCut.Replay})
+		OnRetired: dispatch.RetiredSkip})
 	s.report.Lanes = []dispatch.OpenReport{opened}
 	if err != nil {
 		return err
@@ -305,34 +308,6 @@ func ioError(op contract.Operation, detail string, err error) error {
 	return e
 }
 
-// fitQueues makes the consume queues fit the recovered log: units of records
-// that the log does not hold are cut.
-func (s *Store) fitQueues(foreign bool) error {
-	end := s.log.Durable()
-	limit, check := end, cq.Check(nil)
-	cursor, found, err := s.log.LoadCursor(contract.LaneQueue)
-	trusted := err == nil && found
-	if trusted {
-		var back *contract.RollBackError
-		if cursor, err = contract.ResolveCursor(cursor, s.log.Epochs()); errors.As(err, &back) {
-			cursor.Next, err = back.To, nil
-		}
-		trusted = err == nil
-	}
-	if s.report.Unclean || foreign || !trusted {
-		check = s.checkUnit
-		limit = s.log.MinOffset()
-		if trusted {
-			limit = min(end, cursor.Next)
-		}
-	}
-	s.report.QueueCut, err = s.queues.TruncateAbove(limit, check, func(to contract.Offset) error {
-		epochs := s.log.Epochs()
-		return s.log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: epochs[len(epochs)-1].Epoch, Next: to})
-	})
-	return err
-}
-
 // checkUnit asks the log whether the record that a unit names is there.
 func (s *Store) checkUnit(topic string, queue int32, offset int64, u codec.QueueUnit) (bool, error) {
 	var rec Record
@@ -386,6 +361,8 @@ func (s *Store) Start(ctx context.Context) error {
 		return err
 	}
 	s.owner = task.New("stratalog")
+	// Nothing goes on as if a part that panicked were still there.
+	s.owner.OnPanic(func(p task.Panic) { s.log.Fail(p) })
 	if err := s.log.Start(s.owner); err != nil {
 		return err
 	}

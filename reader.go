@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync/atomic"
 
 	"github.com/stratalog/stratalog/commitlog"
 	"github.com/stratalog/stratalog/contract"
@@ -17,22 +18,33 @@ type ReaderOptions struct {
 	// Appended reads on to the last valid record, beyond what the owner
 	// published as durable.
 	Appended bool
+	// Salvage opens what is there of a store of which segments are missing, or
+	// that holds files that are none: for Verify, which reports them, and
+	// Inspect. Without it such a store is a *contract.CorruptionError.
+	Salvage bool
 }
 
 // Reader reads a store's directory without owning it: it takes no lock and
 // changes nothing, so it works beside a running store, on a read-only mount,
 // and on what a crash left. It sees what was published when it was opened or
 // last refreshed. Its methods are safe for concurrent use, but for Refresh and
-// Close, which must not run beside others.
+// Close, which must not run beside others. After Close they return
+// contract.ErrClosed.
 type Reader struct {
 	opt    Options
 	ro     ReaderOptions
 	log    *commitlog.ReadOnly
 	queues *cq.Store
+	// badQueues says, when salvaging, why there are no queues.
+	badQueues error
+	closed    atomic.Bool
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
-// SegmentSize, QueueFileSize, MaxQueueFiles, NoVerifyReads and FS count.
+// SegmentSize, QueueFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
+// directory that does not exist or holds no store is contract.ErrNotFound; one
+// with segments missing, also below the published bound, is a
+// *contract.CorruptionError that names the first of them and what is lost.
 func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -42,7 +54,14 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 	}
 	r := &Reader{opt: opt.withDefaults(), ro: ro}
 	var err error
-	if r.log, err = commitlog.OpenReadOnly(r.opt.log(), ro.Appended); err != nil {
+	if info, err := r.opt.FS.Stat(r.opt.Dir); err == nil && !info.IsDir {
+		return nil, invalid("%s is not a directory", r.opt.Dir)
+	}
+	open := commitlog.OpenReadOnly
+	if ro.Salvage {
+		open = commitlog.OpenSalvage
+	}
+	if r.log, err = open(r.opt.log(), ro.Appended); err != nil {
 		return nil, err
 	}
 	if r.queues, err = r.openQueues(); err != nil {
@@ -54,15 +73,16 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 // openQueues opens the consume queues and leaves out, in memory, what lies
 // beyond the log that may be seen.
 func (r *Reader) openQueues() (*cq.Store, error) {
-	size, err := queueFileSize(r.opt)
-	if err != nil {
-		return nil, err
+	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ReadOnly: true}
+	var err error
+	if opt.FileSize, err = queueFileSize(r.opt); err != nil {
+		return r.noQueues(opt, err)
 	}
-	queues, err := cq.Open(r.opt.FS, path.Join(r.opt.Dir, queueDirName), cq.Options{FileSize: size,
-		MaxHandles: r.opt.MaxQueueFiles, ReadOnly: true})
+	queues, err := cq.Open(r.opt.FS, path.Join(r.opt.Dir, queueDirName), opt)
 	if err != nil {
-		return nil, err
+		return r.noQueues(opt, err)
 	}
+	r.badQueues = nil
 	if _, err := queues.TruncateAbove(r.log.Confirmed(), nil, nil); err != nil {
 		return nil, errors.Join(err, queues.Close())
 	}
@@ -71,6 +91,20 @@ func (r *Reader) openQueues() (*cq.Store, error) {
 	}
 	return queues, nil
 }
+
+// noQueues goes on without queues when salvaging from a store whose queues are
+// damaged so that they cannot be opened.
+func (r *Reader) noQueues(opt cq.Options, err error) (*cq.Store, error) {
+	if !r.ro.Salvage || !errors.Is(err, contract.ErrCorrupt) {
+		return nil, err
+	}
+	r.badQueues = err
+	opt.FileSize = 0
+	return cq.Open(r.opt.FS, path.Join(r.opt.Dir, commitlog.SidecarDir, noQueuesName), opt)
+}
+
+// noQueuesName is a directory that is never made.
+const noQueuesName = "no-queues"
 
 // queueFileSize returns the length that queue files have, 0 for the default.
 func queueFileSize(opt Options) (int64, error) {
@@ -84,9 +118,17 @@ func queueFileSize(opt Options) (int64, error) {
 	return size, err
 }
 
+// open returns nil while r is open.
+func (r *Reader) open(op contract.Operation) error {
+	if r.closed.Load() {
+		return contract.NewError(contract.KindClosed, op, contract.ComponentStore, "the reader is closed", nil)
+	}
+	return nil
+}
+
 // Refresh takes up what a running owner published since.
 func (r *Reader) Refresh(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(r.open(contract.OpRead), ctx.Err()); err != nil {
 		return err
 	}
 	before := r.log.Confirmed()
@@ -105,15 +147,29 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	return old.Close()
 }
 
-func (r *Reader) getter() getter { return getter{log: r.log, queues: r.queues} }
+func (r *Reader) getter() getter { return getter{log: r.log, queues: r.queues, faults: r.log.Faults()} }
 
 // Get fills out with records of one queue; see Store.Get.
 func (r *Reader) Get(ctx context.Context, req Request, out *Records) error {
+	if err := r.open(contract.OpRead); err != nil {
+		if out != nil {
+			out.clear()
+			out.Next = req.Offset
+		}
+		return err
+	}
 	return r.getter().get(ctx, req, out)
 }
 
 // GetAt fills out with the record at a physical offset; see Store.GetAt.
 func (r *Reader) GetAt(_ context.Context, off Offset, out *Record) (bool, error) {
+	if out == nil {
+		return false, noTarget()
+	}
+	if err := r.open(contract.OpRead); err != nil {
+		out.Release()
+		return false, err
+	}
 	return r.log.Read(off, out)
 }
 
@@ -128,8 +184,12 @@ func (r *Reader) QueueRange(topic string, queueID int32) (first, end int64) {
 	return r.queues.Min(topic, queueID), r.queues.Max(topic, queueID)
 }
 
-// Close ends reading. Records under a lease stay valid until released.
+// Close ends reading. Records under a lease stay valid until released. A second
+// Close does nothing.
 func (r *Reader) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
 	return errors.Join(r.queues.Close(), r.log.Close())
 }
 

@@ -2,6 +2,7 @@ package stratalog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stratalog/stratalog/commitlog"
 	"github.com/stratalog/stratalog/contract"
@@ -14,7 +15,30 @@ func (s *Store) refusal(op contract.Operation, want stage) error {
 		return err
 	}
 	// The stage was reached while the call was on its way.
-	return contract.NewError(contract.KindNotStarted, op, contract.ComponentStore, "the store is starting", nil)
+	e := contract.NewError(contract.KindNotStarted, op, contract.ComponentStore, "the store is starting", nil)
+	e.Status = contract.StatusServiceUnavailable
+	return e
+}
+
+// noMessage refuses an append of nothing.
+func noMessage() error {
+	e := contract.NewError(contract.KindInvalid, contract.OpAppend, contract.ComponentStore, "there is no message", nil)
+	e.Status = contract.StatusInvalidMessage
+	return e
+}
+
+// refused is the receipt of an append that err refused before it came to the
+// log.
+func refused(err error) Receipt {
+	var e *contract.Error
+	if !errors.As(err, &e) {
+		return Receipt{}
+	}
+	r, bad := contract.NewReceipt(contract.ReceiptFields{Status: e.Status})
+	if bad != nil {
+		return Receipt{}
+	}
+	return r
 }
 
 // Submit admits m and returns before it is durable; done is called when the
@@ -24,6 +48,9 @@ func (s *Store) refusal(op contract.Operation, want stage) error {
 //
 // done must not block. It may call Submit.
 func (s *Store) Submit(ctx context.Context, m *Message, d Durability, done Completion) error {
+	if m == nil {
+		return noMessage()
+	}
 	log := s.live.Load()
 	if log == nil {
 		return s.refusal(contract.OpAppend, stageStarted)
@@ -37,8 +64,12 @@ func (s *Store) Submit(ctx context.Context, m *Message, d Durability, done Compl
 // log once.
 func (s *Store) Append(ctx context.Context, m *Message, d Durability) (Receipt, error) {
 	log := s.live.Load()
-	if log == nil {
-		return Receipt{}, s.refusal(contract.OpAppend, stageStarted)
+	if m == nil || log == nil {
+		err := noMessage()
+		if m != nil {
+			err = s.refusal(contract.OpAppend, stageStarted)
+		}
+		return refused(err), err
 	}
 	return log.Append(ctx, m, d)
 }
@@ -56,20 +87,30 @@ func (s *Store) AppendBatch(ctx context.Context, msgs []Message, d Durability, o
 
 // Get fills out with records of one queue; out's status says what was found,
 // and its Next where to go on. Every record was checked. Damage is a
-// *contract.CorruptionError that names file and offset.
+// *contract.CorruptionError that names file and offset: of the log, or of the
+// queue if its unit leads astray. With an error out holds no records; behind
+// damage its Next leads past it.
 func (s *Store) Get(ctx context.Context, req Request, out *Records) error {
 	g := s.reading.Load()
 	if g == nil {
+		if out != nil {
+			out.clear()
+			out.Next = req.Offset
+		}
 		return s.refusal(contract.OpRead, stageLoaded)
 	}
-	return g.get(ctx, req, out)
+	return getter{log: g.log, queues: g.queues, owner: s}.get(ctx, req, out)
 }
 
 // GetAt fills out with the record at a physical offset; false if no record that
-// may be seen starts there.
+// may be seen starts there. With false or an error out holds no record.
 func (s *Store) GetAt(_ context.Context, off Offset, out *Record) (bool, error) {
+	if out == nil {
+		return false, noTarget()
+	}
 	g := s.reading.Load()
 	if g == nil {
+		out.Release()
 		return false, s.refusal(contract.OpRead, stageLoaded)
 	}
 	return g.log.Read(off, out)
@@ -172,13 +213,17 @@ func (s *Store) Recover(ctx context.Context) (commitlog.RecoveryReport, error) {
 	if err := s.order(contract.OpRecover, stageStarted); err != nil {
 		return commitlog.RecoveryReport{}, err
 	}
-	// The lanes may be waiting for what lies behind the old end.
-	defer s.dispatcher.Kick()
-	return s.log.Recover(ctx, offsetSource{s})
+	var report commitlog.RecoveryReport
+	err := s.holdLanes(func() (err error) {
+		report, err = s.log.Recover(ctx, offsetSource{s})
+		return err
+	})
+	return report, err
 }
 
 // TruncateTo cuts the log at off, durably, where a record starts; the lanes
-// follow. Records at and behind off are gone.
+// follow. Records at and behind off are gone: they are zeroed in place, also for
+// whoever holds one of them under a lease.
 func (s *Store) TruncateTo(ctx context.Context, off Offset) error {
 	if err := s.life.enter(ctx, contract.OpTruncate); err != nil {
 		return err
@@ -187,7 +232,18 @@ func (s *Store) TruncateTo(ctx context.Context, off Offset) error {
 	if err := s.order(contract.OpTruncate, stageStarted); err != nil {
 		return err
 	}
-	// The lanes may be waiting for what lies behind the old end.
+	return s.holdLanes(func() error { return s.log.TruncateTo(ctx, off, offsetSource{s}) })
+}
+
+// holdLanes runs f, which may cut the log, while no lane reads it. Behind it the
+// lanes look at the log anew: they may have waited for what lay behind the end.
+func (s *Store) holdLanes(f func() error) error {
 	defer s.dispatcher.Kick()
-	return s.log.TruncateTo(ctx, off, offsetSource{s})
+	for _, lane := range s.dispatcher.Lanes() {
+		if err := s.dispatcher.Pause(lane.Lane); err != nil {
+			return err
+		}
+		defer s.dispatcher.Resume(lane.Lane)
+	}
+	return f()
 }

@@ -1,9 +1,12 @@
 package stratalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -23,14 +26,19 @@ const (
 // Finding is one thing that Verify noticed.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Kind is damage, wrong-unit, missing-unit, torn-tail, unpublished-tail,
-	// lagging-lane, sidecar or unverified.
+	// Kind is damage, missing-segment, wrong-unit, missing-unit, or, of notes,
+	// missing-head, torn-tail, unpublished-tail, lagging-lane, sidecar,
+	// sidecar-slot or unverified.
 	Kind   string `json:"kind"`
 	File   string `json:"file,omitempty"`
 	Offset int64  `json:"offset"`
+	// Count is how many units in a row a missing-unit or wrong-unit stands for;
+	// File and Offset are the place of the first.
+	Count int64 `json:"count,omitempty"`
 	// Lost is the range of the log that cannot be served.
 	Lost *LostRange `json:"lost,omitempty"`
-	Text string     `json:"text"`
+	// Text is for people. It does not repeat File and Offset.
+	Text string `json:"text"`
 }
 
 // LostRange is the half-open range [Start, End) of the log.
@@ -59,38 +67,66 @@ type verifier struct {
 	ctx    context.Context
 	report VerifyReport
 	tell   func(Finding)
-	// lane is where the queue lane's cursor stands; records behind it may
-	// lack their unit.
+	// lane is where the queue lane's cursor stands, -1 if that is not known;
+	// records behind it may lack their unit.
 	lane    contract.Offset
 	lagging int64
+	// missing are the runs of missing units, by queue.
+	missing map[queueKey]*unitRun
 	// damaged are the ranges of the log that were reported, ascending.
 	damaged []contract.Range
 	err     error
+}
+
+// queueKey names a queue.
+type queueKey struct {
+	topic string
+	queue int32
+}
+
+// unitRun is a run of units of one queue that one Finding stands for.
+type unitRun struct {
+	kind        string
+	first, next int64
+	// why tells what is wrong with the first.
+	why string
 }
 
 // Verify checks every record, every unit of every queue, and both against each
 // other, and calls found for each finding, in order. Nothing is changed. The
 // error says that the check itself could not be done.
 func (r *Reader) Verify(ctx context.Context, found func(Finding)) (VerifyReport, error) {
-	v := &verifier{r: r, ctx: ctx, tell: found}
+	if err := r.open(contract.OpVerify); err != nil {
+		return VerifyReport{}, err
+	}
+	v := &verifier{r: r, ctx: ctx, tell: found, lane: -1, missing: map[queueKey]*unitRun{}}
 	v.report.End = r.log.Confirmed()
 	v.sidecar()
+	v.files()
 	counts, err := r.log.VerifyEach(r.log.MinOffset(), v.report.End, v.record, v.damage)
 	v.report.Records, v.report.Bytes, v.report.Unverified = counts.Records, counts.Bytes, counts.Unverified
 	if err = errors.Join(err, v.err); err != nil {
 		return v.report, err
 	}
+	v.endRuns()
 	if counts.Unverified > 0 {
 		v.note("unverified", fmt.Sprintf("%d records carry a checksum of the body only; the rest of them cannot be checked", counts.Unverified))
 	}
 	if v.lagging > 0 {
-		v.note("lagging-lane", fmt.Sprintf("%d records behind the queue lane's position %d have no unit yet", v.lagging, v.lane))
+		v.note("lagging-lane", v.lagText())
 	}
 	if err := v.units(); err != nil {
 		return v.report, err
 	}
 	v.tail()
 	return v.report, nil
+}
+
+func (v *verifier) lagText() string {
+	if v.lane < 0 {
+		return fmt.Sprintf("%d records have no unit yet; the queue lane's position is unknown, so the owner's next open looks for them", v.lagging)
+	}
+	return fmt.Sprintf("%d records behind the queue lane's position %d have no unit yet", v.lagging, v.lane)
 }
 
 func (v *verifier) add(f Finding) {
@@ -109,6 +145,17 @@ func (v *verifier) sidecar() {
 	if !v.r.log.Bounded() {
 		v.note("sidecar", "no published bound ("+v.r.log.Sidecar()+"): the log is checked up to its last valid record")
 	}
+	slots, cursors := v.r.log.SidecarDamage()
+	for _, slot := range slots {
+		f := finding(Note, "sidecar-slot", slot)
+		f.Text += "; the file's other slot is whole and is used"
+		v.add(f)
+	}
+	if cursors != nil {
+		f := finding(Note, "sidecar", cursors)
+		f.Text += ": where the lanes are is unknown, the owner's next open reads the whole log to find out"
+		v.add(f)
+	}
 	cursor, found, err := v.r.log.LoadCursor(contract.LaneQueue)
 	if err != nil || !found {
 		return
@@ -118,15 +165,68 @@ func (v *verifier) sidecar() {
 	}
 }
 
+// files reports segments that are missing, and files that are none.
+func (v *verifier) files() {
+	for _, fault := range v.r.log.Faults() {
+		kind := "damage"
+		if fault.Missing {
+			kind = "missing-segment"
+		}
+		v.add(finding(Fault, kind, fault.Damage))
+		v.lost(fault.Damage.Lost)
+	}
+	if first, known := v.r.log.FirstSegment(); known && len(v.r.log.Segments()) > 0 && first < v.r.log.MinOffset() {
+		v.note("missing-head", fmt.Sprintf("the log starts at %d; when its owner last opened or closed it, it started at %d. Retention may have removed what lay between",
+			v.r.log.MinOffset(), first))
+	}
+	if v.r.badQueues != nil {
+		f := finding(Fault, "damage", v.r.badQueues)
+		f.Text += "; the queues are not checked"
+		v.add(f)
+	}
+}
+
+// finding is the finding for an error. Its text leaves out what its other fields
+// say.
+func finding(severity Severity, kind string, err error) Finding {
+	f := Finding{Severity: severity, Kind: kind, Text: err.Error()}
+	var c *contract.CorruptionError
+	if !errors.As(err, &c) {
+		return f
+	}
+	f.File, f.Offset = c.File, c.Offset
+	if !c.Lost.Empty() {
+		f.Lost = &LostRange{c.Lost.Start, c.Lost.End}
+	}
+	f.Text = why(err)
+	return f
+}
+
+// why is the text of err without the place that a *contract.CorruptionError
+// names.
+func why(err error) string {
+	var c *contract.CorruptionError
+	switch {
+	case !errors.As(err, &c):
+		return err.Error()
+	case c.Cause == nil:
+		return "damaged"
+	case c.Lost.Empty():
+		return c.Cause.Error()
+	}
+	return fmt.Sprintf("%v, lost range %v", c.Cause, c.Lost)
+}
+
+// lost remembers a range of the log that was reported as lost.
+func (v *verifier) lost(r contract.Range) { v.damaged = append(v.damaged, r) }
+
 // damage reports damage of the log.
 func (v *verifier) damage(err error) bool {
-	f := Finding{Severity: Fault, Kind: "damage", Text: err.Error()}
+	v.add(finding(Fault, "damage", err))
 	var c *contract.CorruptionError
 	if errors.As(err, &c) {
-		f.File, f.Offset, f.Lost = c.File, c.Offset, &LostRange{c.Lost.Start, c.Lost.End}
-		v.damaged = append(v.damaged, c.Lost)
+		v.lost(c.Lost)
 	}
-	v.add(f)
 	return v.ctx.Err() == nil
 }
 
@@ -135,31 +235,61 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if v.err = v.ctx.Err(); v.err != nil {
 		return false
 	}
-	if t := m.SysFlag() & codec.SysFlagTransactionMask; t != codec.TransactionNone && t != codec.TransactionCommit {
+	t := m.SysFlag() & codec.SysFlagTransactionMask
+	if t != codec.TransactionNone && t != codec.TransactionCommit || v.r.badQueues != nil {
 		return true
 	}
 	var unit [1]codec.QueueUnit
 	topic, at := string(m.Topic()), m.QueueOffset()
-	if at < v.r.queues.Min(topic, m.QueueID()) {
-		return true
-	}
 	n, err := v.r.queues.Units(topic, m.QueueID(), at, unit[:])
-	if err != nil {
+	if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 		v.err = err
 		return false
 	}
-	want := codec.QueueUnit{PhysicalOffset: m.PhysicalOffset(), Size: m.TotalSize()}
-	if n == 1 && unit[0].PhysicalOffset == want.PhysicalOffset && unit[0].Size == want.Size {
+	if n == 1 && unit[0].PhysicalOffset == m.PhysicalOffset() && unit[0].Size == m.TotalSize() {
 		return true
 	}
 	if contract.Offset(m.PhysicalOffset()) >= v.lane {
 		v.lagging++
 		return true
 	}
-	file, place := v.r.queues.Place(topic, m.QueueID(), at)
-	v.add(Finding{Severity: Fault, Kind: "missing-unit", File: file, Offset: place,
-		Text: fmt.Sprintf("record %d of %s/%d at %d has no unit that leads to it", at, topic, m.QueueID(), m.PhysicalOffset())})
+	v.missed(queueKey{topic, m.QueueID()}, at, m.PhysicalOffset())
 	return true
+}
+
+// missed notes that the record at phy has no unit. Runs are told by queue.
+func (v *verifier) missed(q queueKey, at, phy int64) {
+	run := v.missing[q]
+	if run != nil && run.next == at {
+		run.next++
+		return
+	}
+	if run != nil {
+		v.endRun(q, run)
+	}
+	v.missing[q] = &unitRun{kind: "missing-unit", first: at, next: at + 1,
+		why: fmt.Sprintf("no unit leads to its record at %d", phy)}
+}
+
+// endRuns reports the runs of missing units, queue by queue.
+func (v *verifier) endRuns() {
+	keys := slices.SortedFunc(maps.Keys(v.missing), func(a, b queueKey) int {
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.queue, b.queue))
+	})
+	for _, q := range keys {
+		v.endRun(q, v.missing[q])
+	}
+}
+
+// endRun reports a run.
+func (v *verifier) endRun(q queueKey, run *unitRun) {
+	file, place := v.r.queues.Place(q.topic, q.queue, run.first)
+	f := Finding{Severity: Fault, Kind: run.kind, File: file, Offset: place, Count: run.next - run.first}
+	f.Text = fmt.Sprintf("unit %d of %s/%d: %s", run.first, q.topic, q.queue, run.why)
+	if f.Count > 1 {
+		f.Text = fmt.Sprintf("%d units, %d to %d of %s/%d, the first: %s", f.Count, run.first, run.next-1, q.topic, q.queue, run.why)
+	}
+	v.add(f)
 }
 
 // units checks that every unit leads to its record.
@@ -177,55 +307,75 @@ func (v *verifier) units() error {
 
 func (v *verifier) queue(topic string, q int32, buf []codec.QueueUnit) error {
 	end := v.r.queues.Max(topic, q)
+	key := queueKey{topic, q}
+	var run *unitRun
 	for at := v.r.queues.Min(topic, q); at < end; {
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		n, err := v.r.queues.Units(topic, q, at, buf)
-		if err != nil {
+		if n == 0 && err != nil && !errors.Is(err, contract.ErrCorrupt) {
 			return err
 		}
 		if n == 0 {
-			return nil
+			if err != nil {
+				v.add(finding(Fault, "damage", err))
+			}
+			break
 		}
 		for i, u := range buf[:n] {
 			v.report.Units++
-			if err := v.unit(topic, q, at+int64(i), u); err != nil {
+			wrong, err := v.unit(topic, q, at+int64(i), u)
+			if err != nil {
 				return err
 			}
+			run = v.extend(key, run, at+int64(i), wrong)
 		}
 		at += int64(n)
+	}
+	v.extend(key, run, end, "")
+	return nil
+}
+
+// extend adds the unit at an offset to run if it is wrong, else reports run; it
+// returns the run to go on with.
+func (v *verifier) extend(q queueKey, run *unitRun, at int64, wrong string) *unitRun {
+	switch {
+	case wrong != "" && run != nil:
+		run.next++
+		return run
+	case wrong != "":
+		return &unitRun{kind: "wrong-unit", first: at, next: at + 1, why: wrong}
+	case run != nil:
+		v.endRun(q, run)
 	}
 	return nil
 }
 
-// unit checks one unit. Damage of the record itself was reported already.
-func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) error {
-	if cq.IsBlank(u) {
-		return nil
+// unit tells what is wrong with one unit, empty for nothing. Damage of the
+// record itself was reported already.
+func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) (string, error) {
+	if cq.IsBlank(u) || v.isDamaged(contract.Offset(u.PhysicalOffset)) {
+		return "", nil
 	}
 	var rec Record
-	_, err := v.r.getter().record(Request{Topic: topic, QueueID: q}, u, at, &rec)
-	found := rec.Held()
-	wrong := ""
+	defer rec.Release()
+	found, err := v.r.getter().record(Request{Topic: topic, QueueID: q}, u, at, &rec)
 	switch {
 	case err != nil && errors.Is(err, contract.ErrCorrupt):
-		if !v.isDamaged(contract.Offset(u.PhysicalOffset)) {
-			wrong = err.Error()
+		var c *contract.CorruptionError
+		if errors.As(err, &c) && c.Cause != nil {
+			return c.Cause.Error(), nil
 		}
+		return err.Error(), nil
 	case err != nil:
-		return err
-	case !found && contract.Offset(u.PhysicalOffset) >= v.r.log.MinOffset():
-		wrong = fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset)
-	case found && codec.TagsCode(rec.Properties()) != u.TagsCode && topic != delayTopic:
-		wrong = fmt.Sprintf("the unit's tags code is %d, the record's %d", u.TagsCode, codec.TagsCode(rec.Properties()))
+		return "", err
+	case !found:
+		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
+	case codec.TagsCode(rec.Properties()) != u.TagsCode && topic != delayTopic:
+		return fmt.Sprintf("the unit's tags code is %d, the record's %d", u.TagsCode, codec.TagsCode(rec.Properties())), nil
 	}
-	rec.Release()
-	if wrong != "" {
-		file, place := v.r.queues.Place(topic, q, at)
-		v.add(Finding{Severity: Fault, Kind: "wrong-unit", File: file, Offset: place, Text: fmt.Sprintf("unit %d of %s/%d: %s", at, topic, q, wrong)})
-	}
-	return nil
+	return "", nil
 }
 
 // isDamaged reports whether off lies in damage that was reported already.
@@ -250,6 +400,6 @@ func (v *verifier) tail() {
 	var c *contract.CorruptionError
 	if errors.As(torn, &c) {
 		v.add(Finding{Severity: Note, Kind: "torn-tail", File: c.File, Offset: c.Offset,
-			Text: "the tail ends in something that is no record; the next open for writing cuts it: " + c.Error()})
+			Text: fmt.Sprintf("the tail ends in something that is no record; the next open for writing cuts it: %v", c.Cause)})
 	}
 }

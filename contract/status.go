@@ -90,10 +90,12 @@ func (s AppendStatus) String() string {
 // record once.
 type GetStatus uint8
 
-// The ten get statuses.
+// The ten get statuses. The zero value found nothing.
 const (
+	// GetNoMatchedLogicQueue: there is no such topic and queue; next is 0.
+	GetNoMatchedLogicQueue GetStatus = iota
 	// GetFound: at least one record is returned; next is behind the last.
-	GetFound GetStatus = iota
+	GetFound
 	// GetNoMatchedMessage: there are records, the filter took none; next is
 	// behind the last one looked at.
 	GetNoMatchedMessage
@@ -112,8 +114,6 @@ const (
 	// GetOffsetTooSmall: the offset lies below the queue's first live one;
 	// next is that one.
 	GetOffsetTooSmall
-	// GetNoMatchedLogicQueue: there is no such topic and queue; next is 0.
-	GetNoMatchedLogicQueue
 	// GetNoMessageInQueue: the queue exists and is empty; next is its end.
 	GetNoMessageInQueue
 	// GetOffsetReset: the offset belongs to log bytes that were cut; next is
@@ -124,8 +124,8 @@ const (
 )
 
 var getStatusNames = [getStatusCount]string{
-	"Found", "NoMatchedMessage", "MessageWasRemoving", "OffsetFoundNull", "OffsetOverflowBadly",
-	"OffsetOverflowOne", "OffsetTooSmall", "NoMatchedLogicQueue", "NoMessageInQueue", "OffsetReset",
+	"NoMatchedLogicQueue", "Found", "NoMatchedMessage", "MessageWasRemoving", "OffsetFoundNull",
+	"OffsetOverflowBadly", "OffsetOverflowOne", "OffsetTooSmall", "NoMessageInQueue", "OffsetReset",
 }
 
 // GetStatuses returns every get status, in order.

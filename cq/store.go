@@ -279,3 +279,18 @@ func (s *Store) raiseMaxPhy(end int64) {
 		s.maxPhy.Store(end)
 	}
 }
+
+// Tally returns the sum of the queues' ends: how many units there would be if
+// every queue began at 0. It does not depend on retention, so an owner who
+// saves it notices when queues, or files of them, are gone.
+func (s *Store) Tally() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sum := int64(0)
+	for _, ids := range s.topics {
+		for _, q := range ids {
+			sum += q.end.Load()
+		}
+	}
+	return sum
+}

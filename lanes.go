@@ -1,0 +1,110 @@
+package stratalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/commitlog"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/cq"
+)
+
+// laneCursors keeps the cursors of the lanes in the log's sidecar. With the
+// queues' cursor goes their tally, so that queues which were deleted, emptied
+// or replaced while nobody looked are noticed: a cursor alone would vouch for
+// files that are gone.
+type laneCursors struct {
+	log    *commitlog.Log
+	queues *cq.Store
+}
+
+// LoadCursor implements dispatch.CursorStore.
+func (c laneCursors) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) {
+	return c.log.LoadCursor(lane)
+}
+
+// SaveCursor implements dispatch.CursorStore.
+func (c laneCursors) SaveCursor(cursor contract.Cursor) error {
+	tally := int64(-1)
+	if cursor.Lane == contract.LaneQueue && c.queues.MaxPhysical() <= cursor.Next {
+		// Everything that the queues hold lies below the cursor.
+		tally = c.queues.Tally()
+	}
+	return c.log.SaveCursorTally(cursor, tally)
+}
+
+// fitQueues makes the consume queues fit the recovered log: units of records
+// that the log does not hold are cut, and where units are missing that the
+// cursor vouches for, the replay starts before them.
+func (s *Store) fitQueues(foreign bool) error {
+	cursors := laneCursors{s.log, s.queues}
+	cursor, trusted, exact := s.queueCursor()
+	end := s.log.Durable()
+	limit, check := end, cq.Check(nil)
+	if s.report.Unclean || foreign || !trusted {
+		check, limit = s.checkUnit, s.log.MinOffset()
+		if trusted {
+			limit = min(end, cursor.Next)
+		}
+	}
+	// The log must be whole where it will be replayed, or cutting the queues
+	// would only lose what can still be read through them.
+	if err := s.checkReplay(limit); err != nil {
+		return err
+	}
+	lower := func(to contract.Offset) error {
+		if !s.log.RecordStartsAt(to) {
+			// A damaged unit told where to begin.
+			to = s.log.MinOffset()
+		}
+		if err := s.checkReplay(to); err != nil {
+			return err
+		}
+		epochs := s.log.Epochs()
+		return cursors.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: epochs[len(epochs)-1].Epoch, Next: to})
+	}
+	var err error
+	if s.report.QueueCut, err = s.queues.TruncateAbove(limit, check, lower); err != nil {
+		return err
+	}
+	counted, have := s.log.CursorTally(contract.LaneQueue), s.queues.Tally()
+	if !exact || limit != cursor.Next || s.report.QueueCut.Replay < limit || counted < 0 || counted == have {
+		return nil
+	}
+	s.report.QueueTally = fmt.Sprintf("the queues hold %d entries where their cursor counted %d: all are rebuilt", have, counted)
+	first := s.log.MinOffset()
+	if err := lower(first); err != nil {
+		return err
+	}
+	s.report.QueueCut, err = s.queues.TruncateAbove(first, s.checkUnit, lower)
+	return err
+}
+
+// checkReplay reads the log from off to its end; damage there is the error.
+func (s *Store) checkReplay(off contract.Offset) error {
+	from, end := max(off, s.log.MinOffset()), s.log.Durable()
+	if from >= end {
+		return nil
+	}
+	if !s.log.RecordStartsAt(from) {
+		return nil // the cursor is not this log's; the lane will say so
+	}
+	return s.log.Walk(from, end, func(*codec.MessageView) {})
+}
+
+// queueCursor returns the queue lane's cursor, brought to the current epoch,
+// whether it can be trusted, and whether it is the very one that was saved.
+func (s *Store) queueCursor() (cursor contract.Cursor, trusted, exact bool) {
+	cursor, found, err := s.log.LoadCursor(contract.LaneQueue)
+	if err != nil || !found {
+		return cursor, false, false
+	}
+	resolved, err := contract.ResolveCursor(cursor, s.log.Epochs())
+	var back *contract.RollBackError
+	if errors.As(err, &back) {
+		cursor.Next = back.To
+		return cursor, true, false
+	}
+	return resolved, err == nil, err == nil
+}
