@@ -38,8 +38,12 @@ type AppendConfig struct {
 	Durability  stratalog.Durability
 	WritePath   stratalog.WritePath
 	SegmentSize int64
+	// DiskFloor is as in stratalog.Options.
+	DiskFloor int64
 	// Seed makes the bodies.
 	Seed uint64
+	// Opened, if not nil, is called with what opening the store found and did.
+	Opened func(stratalog.LoadReport)
 }
 
 // Validate checks the numbers.
@@ -72,6 +76,9 @@ type AppendResult struct {
 	Size       int    `json:"size"`
 	Seed       uint64 `json:"seed"`
 
+	// Interrupted tells that the run ended early: Records is what was appended
+	// by then, and it was not, or not wholly, read back.
+	Interrupted   bool    `json:"interrupted,omitempty"`
 	Records       int64   `json:"records"`
 	Seconds       float64 `json:"seconds"`
 	RecordsPerSec float64 `json:"records_per_s"`
@@ -112,7 +119,7 @@ func (r *AppendResult) Err() error {
 
 // Table writes the result for people.
 func (r *AppendResult) Table(w io.Writer) error {
-	return writeTable(w, []row{
+	return writeTable(w, append(interrupted(r.Interrupted), []row{
 		{"durability", r.Durability}, {"write path", r.WritePath},
 		{"producers", fmt.Sprintf("%d (async %d)", r.Producers, r.Async)},
 		{"queues", fmt.Sprintf("%d topics x %d", r.Topics, r.Queues)},
@@ -127,7 +134,7 @@ func (r *AppendResult) Table(w io.Writer) error {
 		{"disk", fmt.Sprintf("%.1f bytes per record", r.DiskBytesPerRecord)},
 		{"verified", fmt.Sprintf("%d of %d read back and compared in %.3f s (%d missing, %d wrong)",
 			r.Verified, r.Records, r.ReadSeconds, r.Missing, r.Wrong)},
-	})
+	}...))
 }
 
 // admissionWait is how long a generator waits for room: its own load is what
@@ -136,13 +143,16 @@ const admissionWait = time.Minute
 
 // RunAppend opens the store, appends, reads everything back, compares it, and
 // closes the store. The error says that the run could not be done; see
-// AppendResult.Err for what was found wrong.
+// AppendResult.Err for what was found wrong. If ctx ends once the store is open,
+// both are returned: what was measured by then, marked as interrupted, and the
+// error.
 func RunAppend(ctx context.Context, cfg AppendConfig, progress Progress) (res *AppendResult, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	store, err := openStarted(ctx, stratalog.Options{Dir: cfg.Dir, SegmentSize: cfg.SegmentSize, Durability: cfg.Durability,
-		WritePath: cfg.WritePath, MaxMessageSize: max(cfg.Size, 4<<20), AdmissionWait: admissionWait, SyncTimeout: admissionWait})
+		WritePath: cfg.WritePath, MaxMessageSize: max(cfg.Size, 4<<20), AdmissionWait: admissionWait, SyncTimeout: admissionWait,
+		DiskFloor: cfg.DiskFloor}, cfg.Opened)
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +161,24 @@ func RunAppend(ctx context.Context, cfg AppendConfig, progress Progress) (res *A
 	run := newAppendRun(store, cfg, progress)
 	if cfg.Warmup > 0 {
 		if err := run.append(ctx, "warm-up", cfg.Warmup, nil); err != nil {
-			return nil, err
+			if ctx.Err() == nil {
+				return nil, err
+			}
+			res := run.result() // nothing was measured yet
+			res.Interrupted = true
+			return res, err
 		}
 	}
 	return run.measure(ctx)
 }
 
-func openStarted(ctx context.Context, opt stratalog.Options) (*stratalog.Store, error) {
+func openStarted(ctx context.Context, opt stratalog.Options, opened func(stratalog.LoadReport)) (*stratalog.Store, error) {
 	store, err := stratalog.Open(ctx, opt)
 	if err != nil {
 		return nil, err
+	}
+	if opened != nil {
+		opened(store.Report())
 	}
 	if err := store.Start(ctx); err != nil {
 		return nil, errors.Join(err, closeStore(store))
@@ -200,6 +218,13 @@ func newAppendRun(store *stratalog.Store, cfg AppendConfig, progress Progress) *
 	return r
 }
 
+// result returns a result that says how the run was configured.
+func (r *appendRun) result() *AppendResult {
+	c := r.cfg
+	return &AppendResult{Durability: c.Durability.String(), WritePath: r.store.Health().WritePath.String(), Producers: c.Producers,
+		Async: c.Async, Topics: c.Topics, Queues: c.Queues, Size: c.Size, Seed: c.Seed}
+}
+
 // measure appends the records, waits until they are visible, and reads them
 // back.
 func (r *appendRun) measure(ctx context.Context) (*AppendResult, error) {
@@ -213,35 +238,48 @@ func (r *appendRun) measure(ctx context.Context) (*AppendResult, error) {
 		histograms[i] = newHistogram()
 	}
 	start := time.Now()
-	if err := r.append(ctx, "append", r.cfg.Records, histograms); err != nil {
+	err := r.append(ctx, "append", r.cfg.Records, histograms)
+	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	took := time.Since(start)
 	after, allocated := r.store.Health(), mallocs()-objects
-	if err := r.waitVisible(ctx); err != nil {
-		return nil, err
+	if err == nil {
+		if err = r.waitVisible(ctx); err != nil && ctx.Err() == nil {
+			return nil, err
+		}
 	}
 	visible := time.Since(start)
 
-	c, n := r.cfg, float64(r.cfg.Records)
-	res := &AppendResult{Durability: c.Durability.String(), WritePath: after.WritePath.String(), Producers: c.Producers,
-		Async: c.Async, Topics: c.Topics, Queues: c.Queues, Size: c.Size, Seed: c.Seed,
-		Records: c.Records, Seconds: took.Seconds(), RecordsPerSec: rate(n, took), MBPerSec: rate(n*float64(c.Size)/1e6, took),
-		VisibleSeconds: visible.Seconds(), Latency: summary(histograms),
-		Syncs: after.Stats.Syncs - before.Stats.Syncs, Commits: after.Stats.Commits - before.Stats.Commits,
-		Writes: after.Stats.Writes - before.Stats.Writes, Rolls: after.Stats.Rolls - before.Stats.Rolls,
-		AllocsPerRecord: per(float64(allocated), c.Records)}
+	records := int64(0) // fewer than were asked for if interrupted
+	for _, h := range histograms {
+		records += h.TotalCount()
+	}
+	c, n := r.cfg, float64(records)
+	res := r.result()
+	res.Interrupted, res.Records = err != nil, records
+	res.Seconds, res.VisibleSeconds = took.Seconds(), visible.Seconds()
+	res.RecordsPerSec, res.MBPerSec, res.Latency = rate(n, took), rate(n*float64(c.Size)/1e6, took), summary(histograms)
+	res.Syncs, res.Commits = after.Stats.Syncs-before.Stats.Syncs, after.Stats.Commits-before.Stats.Commits
+	res.Writes, res.Rolls = after.Stats.Writes-before.Stats.Writes, after.Stats.Rolls-before.Stats.Rolls
+	res.AllocsPerRecord = per(float64(allocated), records)
 	grown := float64(after.Watermarks.Appended - before.Watermarks.Appended)
-	res.DiskBytesPerRecord = per(grown, c.Records) + codec.QueueUnitSize
+	res.DiskBytesPerRecord = per(grown, records) + codec.QueueUnitSize
+	if err != nil {
+		return res, err
+	}
 
 	start = time.Now()
 	check := newReadBack(r, starts)
-	if err := check.all(ctx); err != nil {
+	if err = check.all(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	res.ReadSeconds = time.Since(start).Seconds()
-	res.Verified, res.Missing, res.Wrong, res.FirstWrong = check.verified, c.Records-check.found, check.wrong, check.first
-	return res, nil
+	res.ReadSeconds, res.Interrupted = time.Since(start).Seconds(), err != nil
+	res.Verified, res.Wrong, res.FirstWrong = check.verified, check.wrong, check.first
+	if err == nil {
+		res.Missing = c.Records - check.found
+	}
+	return res, err
 }
 
 // waitVisible waits until all that was appended can be read.

@@ -25,12 +25,16 @@ type CorpusConfig struct {
 	Dir         string
 	SegmentSize int64
 	Durability  stratalog.Durability
+	DiskFloor   int64
+	// Opened, if not nil, is called with what opening the store found and did.
+	Opened func(stratalog.LoadReport)
 }
 
 // CorpusResult is what a run over files did and how fast.
 type CorpusResult struct {
 	Source string `json:"source"`
-	Dir    string `json:"dir"`
+	// Dir is the store; empty if it is gone by now.
+	Dir    string `json:"dir,omitempty"`
 	Topics int    `json:"topics"`
 	// Files and Bytes are what was appended, Empty of it the empty files;
 	// TooLarge and Others what was left out.
@@ -72,9 +76,12 @@ func (r *CorpusResult) Err() error {
 
 // Table writes the result for people.
 func (r *CorpusResult) Table(w io.Writer) error {
-	mb := float64(r.Bytes) / 1e6
+	mb, dir := float64(r.Bytes)/1e6, r.Dir
+	if dir == "" {
+		dir = "a temporary directory, removed again"
+	}
 	return writeTable(w, []row{
-		{"source", r.Source}, {"store", r.Dir},
+		{"source", r.Source}, {"store", dir},
 		{"files", fmt.Sprintf("%d in %d topics, %.1f MB (%d empty; left out: %d too large, %d not regular)",
 			r.Files, r.Topics, mb, r.Empty, r.TooLarge, r.Others)},
 		{"appended", fmt.Sprintf("%d records, %.1f MB in %.3f s, durability %s: %.0f records/s, %.1f MB/s",
@@ -112,7 +119,8 @@ func RunCorpus(ctx context.Context, cfg CorpusConfig, progress Progress) (res *C
 		run.files = append(run.files, f)
 	}
 	run.store, err = openStarted(ctx, stratalog.Options{Dir: cfg.Dir, SegmentSize: cfg.SegmentSize, Durability: cfg.Durability,
-		MaxMessageSize: int(max(largest, 4<<20)), AdmissionWait: admissionWait, SyncTimeout: admissionWait})
+		MaxMessageSize: int(max(largest, 4<<20)), AdmissionWait: admissionWait, SyncTimeout: admissionWait,
+		DiskFloor: cfg.DiskFloor}, cfg.Opened)
 	if err != nil {
 		return nil, err
 	}

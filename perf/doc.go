@@ -1,6 +1,6 @@
 // Package perf holds the load generators of the store: workloads whose every
 // message can be checked afterwards, so that a figure is only printed for data
-// that was read back and compared.
+// that was read back and compared; a run that was interrupted says so.
 //
 //	RunAppend  closed loop (or pipelined) appends, then a full read-back
 //	RunGet     reads of an existing store, sequential or random

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/stratalog/stratalog"
 	"github.com/stratalog/stratalog/codec"
@@ -26,8 +27,18 @@ type File struct {
 }
 
 // Files lists the regular files below dir, sorted by path, and counts what is
-// there beside them and directories (links, devices).
+// there beside them and directories (links, devices). dir itself may be a link.
 func Files(dir string) (files []File, others int, err error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.IsDir() {
+		return nil, 0, &fs.PathError{Op: "list", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, 0, err
+	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

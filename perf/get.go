@@ -55,8 +55,10 @@ type GetResult struct {
 	Checksum bool   `json:"verified_reads"`
 	Queues   int    `json:"queues"`
 
-	Gets          int64   `json:"gets"`
-	Records       int64   `json:"records"`
+	Gets    int64 `json:"gets"`
+	Records int64 `json:"records"`
+	// Interrupted tells that the run ended before all records were read.
+	Interrupted   bool    `json:"interrupted,omitempty"`
 	Seconds       float64 `json:"seconds"`
 	RecordsPerSec float64 `json:"records_per_s"`
 	// MBPerSec counts bodies only, in 10^6 bytes.
@@ -82,7 +84,7 @@ func (r *GetResult) Err() error {
 
 // Table writes the result for people.
 func (r *GetResult) Table(w io.Writer) error {
-	return writeTable(w, []row{
+	return writeTable(w, append(interrupted(r.Interrupted), []row{
 		{"order", fmt.Sprintf("%s over %d queues, %d records a get", r.Order, r.Queues, r.Batch)},
 		{"records", fmt.Sprintf("%d in %d gets", r.Records, r.Gets)},
 		{"rate", fmt.Sprintf("%.0f records/s, %.1f MB/s, %.3f s", r.RecordsPerSec, r.MBPerSec, r.Seconds)},
@@ -90,7 +92,7 @@ func (r *GetResult) Table(w io.Writer) error {
 		{"latency us", fmt.Sprintf("p50 %.1f  p99 %.1f  p99.9 %.1f  max %.1f  mean %.1f",
 			r.Latency.P50, r.Latency.P99, r.Latency.P999, r.Latency.Max, r.Latency.Mean)},
 		{"verified", fmt.Sprintf("%d (%d wrong)", r.Verified, r.Wrong)},
-	})
+	}...))
 }
 
 // queueSpan is a queue with its live offsets.
@@ -117,7 +119,8 @@ func spans(g getter, topic string) []queueSpan {
 	return all
 }
 
-// RunGet reads, with verified reads, and reports the rate.
+// RunGet reads, with verified reads, and reports the rate. If ctx ends while it
+// measures, both are returned: what was measured by then, and the error.
 func RunGet(ctx context.Context, cfg GetConfig, progress Progress) (res *GetResult, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -193,9 +196,16 @@ func (r *getRun) measure(ctx context.Context) (*GetResult, error) {
 	r.at, r.next, r.bytes, r.res = 0, 0, 0, GetResult{}
 	r.histogram.Reset()
 	objects, start := mallocs(), time.Now()
+	var err error
 	for r.res.Records < r.cfg.Count {
-		if _, err := r.get(ctx, &out, int(min(int64(r.cfg.Batch), r.cfg.Count-r.res.Records))); err != nil {
-			return nil, err
+		if err = ctx.Err(); err == nil {
+			_, err = r.get(ctx, &out, int(min(int64(r.cfg.Batch), r.cfg.Count-r.res.Records)))
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				return nil, err
+			}
+			break
 		}
 		if r.res.Gets%4096 == 0 {
 			r.progress.tell("get", r.res.Records, r.cfg.Count)
@@ -205,6 +215,7 @@ func (r *getRun) measure(ctx context.Context) (*GetResult, error) {
 	r.progress.tell("get", r.res.Records, r.cfg.Count)
 
 	res := r.res
+	res.Interrupted = err != nil
 	res.Order, res.Batch, res.Seed, res.Checksum, res.Queues = "sequential", r.cfg.Batch, r.cfg.Seed, !r.cfg.NoVerifyReads, len(r.spans)
 	if r.cfg.Random {
 		res.Order = "random"
@@ -212,7 +223,7 @@ func (r *getRun) measure(ctx context.Context) (*GetResult, error) {
 	res.Seconds, res.RecordsPerSec, res.MBPerSec = took.Seconds(), rate(float64(res.Records), took), rate(float64(r.bytes)/1e6, took)
 	res.NsPerOp, res.NsPerRecord = per(float64(took), res.Gets), per(float64(took), res.Records)
 	res.AllocsPerOp, res.Latency = per(float64(allocated), res.Gets), summary([]*hdrhistogram.Histogram{r.histogram})
-	return &res, nil
+	return &res, err
 }
 
 // get does one Get of up to count records and checks them.

@@ -145,14 +145,16 @@ func TestRunAppendCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := config(t.TempDir())
 	cfg.Records = 1 << 30
-	_, err := RunAppend(ctx, cfg, func(phase string, _, _ int64) {
+	opened := false
+	cfg.Opened = func(stratalog.LoadReport) { opened = true }
+	res, err := RunAppend(ctx, cfg, func(phase string, _, _ int64) {
 		if phase == "append" {
 			cancel()
 		}
 	})
 	cancel()
-	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("%v", err)
+	if !errors.Is(err, context.Canceled) || res == nil || !res.Interrupted || res.Records == 0 || res.Records == cfg.Records || !opened {
+		t.Fatalf("%v, %+v", err, res)
 	}
 	if _, err := os.Stat(filepath.Join(cfg.Dir, "abort")); !os.IsNotExist(err) {
 		t.Errorf("not closed cleanly: %v", err)
@@ -189,7 +191,7 @@ func TestReadBackNotices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t.TempDir())
 			cfg.Records, cfg.Producers, cfg.Queues = 60, 1, 2
-			store, err := openStarted(ctx, stratalog.Options{Dir: cfg.Dir, SegmentSize: cfg.SegmentSize, MaxMessageSize: 1 << 10})
+			store, err := openStarted(ctx, stratalog.Options{Dir: cfg.Dir, SegmentSize: cfg.SegmentSize, MaxMessageSize: 1 << 10}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

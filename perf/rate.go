@@ -38,6 +38,14 @@ type row struct {
 	value any
 }
 
+// interrupted is the first row of a run that ended early.
+func interrupted(yes bool) []row {
+	if !yes {
+		return nil
+	}
+	return []row{{"interrupted", "the run ended early: what follows was measured until then, and not all of it read back"}}
+}
+
 // writeTable writes rows in two columns.
 func writeTable(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -16,7 +16,7 @@ func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store; everything that is measured is also checked",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchAppend(a), newBenchGet(a))
@@ -45,15 +45,19 @@ const autoWarmup = -1
 
 func newBenchAppend(a *app) *cobra.Command {
 	cfg := perf.AppendConfig{}
-	size, segment := sizeFlag(1<<10), sizeFlag(0)
+	size, segment, floor := sizeFlag(1<<10), sizeFlag(0), newDiskFloor()
 	durability, path := newDurability(stratalog.Sync), newWritePath()
 	cmd := &cobra.Command{
 		Use:   "append --dir DIR",
 		Short: "Append in a closed loop, read all back, compare every body",
-		Args:  cobra.NoArgs,
+		Long: `Append measures appends, then reads all back and compares every body. If it is
+interrupted it prints what was measured until then, marked as interrupted, and
+ends with 2; the messages stay in the store.`,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Dir, cfg.Size, cfg.SegmentSize = a.dir, int(size), int64(segment)
-			cfg.Durability, cfg.WritePath = durability.value, path.value
+			cfg.Durability, cfg.WritePath, cfg.DiskFloor = durability.value, path.value, diskFloor(floor)
+			cfg.Opened = a.opened
 			if cfg.Warmup == autoWarmup {
 				cfg.Warmup = min(cfg.Records/10, 10_000)
 			}
@@ -73,7 +77,8 @@ func newBenchAppend(a *app) *cobra.Command {
 	f.IntVar(&cfg.Queues, "queues", 1, "how many queues each topic has")
 	f.Var(durability, "durability", "what to wait for")
 	f.Var(path, "write-path", "how bytes get into the page cache")
-	f.Var(&segment, "segment-size", "length of a log file, for a store that is made (default 1GiB)")
+	f.Var(&segment, "segment-size", segmentHelp)
+	f.Var(&floor, "disk-floor", floorHelp)
 	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of the bodies (0: a random one, printed)")
 	return cmd
 }
@@ -85,13 +90,16 @@ func (a *app) benchAppend(ctx context.Context, cfg perf.AppendConfig) error {
 	if err := cfg.Validate(); err != nil {
 		return usage("%v", err)
 	}
+	if err := checkSegmentSize(cfg.SegmentSize); err != nil {
+		return err
+	}
 	bar := newProgress(a.errOut)
 	res, err := perf.RunAppend(ctx, cfg, bar.tell)
 	bar.end()
-	if err != nil {
+	if res == nil {
 		return err
 	}
-	return a.report(res)
+	return errors.Join(err, a.report(res)) // both if it was interrupted
 }
 
 func newBenchGet(a *app) *cobra.Command {
@@ -101,8 +109,9 @@ func newBenchGet(a *app) *cobra.Command {
 		Use:   "get --dir DIR",
 		Short: "Read an existing store at random places or in order",
 		Long: `Get reads with verified checksums, without the store's lock. With --body-seed, the
-seed that bench append printed, every body is compared as well.`,
-		Args: cobra.NoArgs,
+seed that bench append printed, every body is compared as well. If it is
+interrupted it prints what was measured until then, and ends with 2.`,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Dir = a.dir
 			if cfg.Seed == 0 {
@@ -138,8 +147,8 @@ func (a *app) benchGet(ctx context.Context, cfg perf.GetConfig) error {
 	bar := newProgress(a.errOut)
 	res, err := perf.RunGet(ctx, cfg, bar.tell)
 	bar.end()
-	if err != nil {
+	if res == nil {
 		return err
 	}
-	return a.report(res)
+	return errors.Join(err, a.report(res)) // both if it was interrupted
 }

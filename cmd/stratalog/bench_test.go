@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // object runs a command with --json and returns its one object.
@@ -79,4 +83,54 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	fine(t, "", "verify", "--dir", dir)
+}
+
+// TestDemoNamesNoDeletedPath checks that the temporary store is not named.
+func TestDemoNamesNoDeletedPath(t *testing.T) {
+	src := tree(t, sample)
+	if out := fine(t, "", "demo", "--source", src, "--segment-size", "1MiB"); strings.Contains(out, "stratalog-demo-") {
+		t.Error(out)
+	}
+	if m := object(t, "demo", "--source", src, "--segment-size", "1MiB"); m["dir"] != nil {
+		t.Error(m["dir"])
+	}
+}
+
+// TestBenchInterrupted checks that what was measured is printed, and marked.
+func TestBenchInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	interrupt := func(ready func() bool, args ...string) map[string]any {
+		t.Helper()
+		p := start(t, append(args, "--dir", dir, "--json")...)
+		eventually(t, "it is under way", ready)
+		if err := p.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		out, err := io.ReadAll(p.out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := p.end(); code != exitFailed || !strings.Contains(p.errOut.String(), "interrupted") {
+			t.Errorf("code %d, stderr %q", code, p.errOut.String())
+		}
+		var m map[string]any
+		if err := json.Unmarshal(out, &m); err != nil {
+			t.Fatalf("%q: %v", out, err)
+		}
+		if m["interrupted"] != true {
+			t.Errorf("%v", m)
+		}
+		return m
+	}
+	m := interrupt(func() bool {
+		return cli(t, "", "get", "--dir", dir, "--topic", "bench0", "--count", "1").code == exitFine
+	},
+		"bench", "append", "--warmup", "0", "--records", "1000000000", "--segment-size", "1MiB")
+	if n, ok := m["records"].(float64); !ok || n < 1 || m["records_per_s"] == 0.0 || m["missing"] != 0.0 {
+		t.Errorf("%v", m)
+	}
+	fine(t, "", "verify", "--dir", dir)
+	began := time.Now()
+	m = interrupt(func() bool { return time.Since(began) > 500*time.Millisecond }, "bench", "get", "--count", "1000000000000")
+	need(t, m, "records", "records_per_s")
 }

@@ -3,8 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
 
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/perf"
@@ -33,15 +37,83 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// finish writes err as one line and returns the exit code.
-func finish(err error, errOut io.Writer) int {
+// finish writes err as one line, with what can be done about it, and returns
+// the exit code.
+func (a *app) finish(err error) int {
 	if err != nil && !errors.Is(err, errFinding) {
-		fmt.Fprintln(errOut, "stratalog:", strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintln(a.errOut, "stratalog:", oneLine(err.Error()+a.hint(err)))
 	}
 	return exitCode(err)
 }
 
-// usage is an error about the way a command was called.
-func usage(format string, args ...any) error {
-	return contract.NewError(contract.KindInvalid, contract.OpAdmin, contract.ComponentConfig, fmt.Sprintf(format, args...), nil)
+// hint says what can be done about err.
+func (a *app) hint(err error) string {
+	switch {
+	case errors.Is(err, contract.ErrNewerFormat):
+		side := filepath.Join(a.dir, "stratalog")
+		return "; " + side + " was written by a newer version: use that one, or move " + side +
+			" aside, and the whole log is read without it (docs/DURABILITY.md)"
+	case errors.Is(err, contract.ErrDiskFull):
+		return "; make room, or see --disk-floor, the free space that is left alone, and --segment-size"
+	}
+	return ""
+}
+
+// oneLine makes text fit one line, with no byte that a terminal would obey.
+func oneLine(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\n':
+			b.WriteString("; ")
+		case unicode.IsControl(c):
+			b.WriteString(strings.Trim(strconv.QuoteRune(c), "'"))
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// plain is s as it is, or quoted if it holds what does not print.
+func plain(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
+}
+
+// queueName is topic/queue for people.
+func queueName(topic string, queue int32) string { return fmt.Sprintf("%s/%d", plain(topic), queue) }
+
+// usageError is an error about the way a command was called.
+type usageError string
+
+// Error returns the text.
+func (e usageError) Error() string { return string(e) }
+
+// usage returns a usageError.
+func usage(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
+
+// atMost refuses more than n arguments, and names the first that is too many.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		what := "argument"
+		if cmd.HasSubCommands() {
+			what = "command"
+		}
+		return usage("unexpected %s %q; see %s --help", what, args[n], cmd.CommandPath())
+	}
+}
+
+// detail is what err says, without the words for programs.
+func detail(err error) string {
+	var e *contract.Error
+	if errors.As(err, &e) {
+		return e.Detail
+	}
+	return err.Error()
 }

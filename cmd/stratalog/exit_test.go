@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stratalog/stratalog/contract"
 )
 
 // TestExitCodes runs every way to call the program that a script meets.
@@ -16,7 +19,7 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	none := filepath.Join(tmp, "none")
+	none, made := filepath.Join(tmp, "none"), filepath.Join(tmp, "made")
 	for _, c := range []struct {
 		args string
 		code int
@@ -36,8 +39,13 @@ func TestExitCodes(t *testing.T) {
 		{"verify --dir " + good + " --appended", exitFine, ""},
 
 		{"nonsense", exitFailed, "nonsense"},
-		{"bench nonsense", exitFailed, "nonsense"},
-		{"verify extra --dir " + good, exitFailed, "extra"},
+		{"verify extra --dir " + good, exitFailed, `unexpected argument "extra"; see stratalog verify --help`},
+		{"bench nonsense", exitFailed, `unexpected command "nonsense"; see stratalog bench --help`},
+		{"append --dir " + made + " --topic t --disk-floor 7000000GiB", exitFailed, "--disk-floor"},
+		{"bench append --dir " + made + " --disk-floor 7000000GiB", exitFailed, "--disk-floor"},
+		{"bench append --dir " + none + " --segment-size 5000", exitFailed, "--segment-size 5000"},
+		{"demo --source " + tmp + " --disk-floor 7000000GiB", exitFailed, "--disk-floor"},
+		{"demo --source " + file, exitFailed, "not a directory"},
 		{"verify --nonsense", exitFailed, "see stratalog verify --help"},
 		{"verify", exitFailed, "--dir is missing"},
 		{"inspect", exitFailed, "--dir is missing"},
@@ -117,5 +125,47 @@ func TestLocked(t *testing.T) {
 	w.in.Close()
 	if code := w.end(); code != exitFine {
 		t.Errorf("writer: code %d, stderr %q", code, w.errOut.String())
+	}
+}
+
+// TestHint checks what a newer sidecar's error says can be done.
+func TestHint(t *testing.T) {
+	var errOut bytes.Buffer
+	a := &app{dir: "store", errOut: &errOut}
+	err := contract.NewError(contract.KindNewerFormat, contract.OpOpen, contract.ComponentSidecar, "state: version 9", nil)
+	side := filepath.Join("store", "stratalog")
+	if code := a.finish(err); code != exitFailed || !strings.Contains(errOut.String(), "state: version 9") ||
+		!strings.Contains(errOut.String(), "move "+side+" aside") || !strings.Contains(errOut.String(), "docs/DURABILITY.md") {
+		t.Errorf("code %d, %q", code, errOut.String())
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{"a b\u00fc": "a b\u00fc", "a\nb": "a; b", "a\x1b[3": `a\x1b[3`, "\x01": `\x01`, "": "", "it's": "it's"} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestHelpLists checks what a new user has to find in the help.
+func TestHelpLists(t *testing.T) {
+	for args, words := range map[string][]string{
+		"--help":                 {"demo", "SIGPIPE", "1GiB", "recovery"},
+		"append --help":          {"carriage return", "1GiB", "--disk-floor", "64MiB"},
+		"bench append --help":    {"--disk-floor", "interrupted"},
+		"demo --help":            {"--disk-floor", "temporary"},
+		"verify --help":          {"--all"},
+		"get --help":             {"stderr"},
+		"bench get --help":       {"interrupted"},
+		"version --help --json":  {"version"},
+		"inspect --help --dir d": {"--appended"},
+	} {
+		out := fine(t, "", strings.Fields(args)...)
+		for _, word := range words {
+			if !strings.Contains(out, word) {
+				t.Errorf("%s: no %q in\n%s", args, word, out)
+			}
+		}
 	}
 }

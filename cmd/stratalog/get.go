@@ -27,6 +27,10 @@ type getCommand struct {
 	offset, count    int64
 	follow, appended bool
 
+	// offsetGiven tells that --offset was set: then it is worth a word if no
+	// message is there.
+	offsetGiven bool
+
 	w    *bufio.Writer
 	enc  *json.Encoder
 	left int64 // how many records to print still; negative: all
@@ -40,9 +44,14 @@ func newGet(a *app) *cobra.Command {
 		Long: `Get prints the bodies of a queue's messages, each with a line end behind it; with
 --json one object per message and line ("body", or "body_base64" if the body is
 not UTF-8 text). It ends at the end of the queue, or, with --follow, goes on with
-what a live store publishes until --count is reached or it is interrupted.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+what a live store publishes until --count is reached or it is interrupted. If
+--offset lies beyond the end, or below the first message that is still there, it
+says so on stderr; that is no failure.`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.offsetGiven = cmd.Flags().Changed("offset")
+			return c.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.topic, "topic", "", "topic")
@@ -97,7 +106,8 @@ func (c *getCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 		case c.left == 0:
 			return nil
 		case !c.follow && status == contract.GetNoMatchedLogicQueue:
-			return contract.NewError(contract.KindNotFound, contract.OpRead, contract.ComponentQueue, fmt.Sprintf("no queue %s/%d", c.topic, c.queue), nil)
+			return contract.NewError(contract.KindNotFound, contract.OpRead, contract.ComponentQueue,
+				"no queue "+queueName(c.topic, c.queue), nil)
 		case !c.follow:
 			return nil
 		}
@@ -126,6 +136,7 @@ func (c *getCommand) drain(ctx context.Context, r *stratalog.Reader, req *strata
 		if err := r.Get(ctx, *req, out); err != nil {
 			return 0, err
 		}
+		c.tellOffset(out)
 		switch out.Status {
 		case contract.GetOffsetOverflowOne, contract.GetOffsetOverflowBadly, contract.GetNoMatchedLogicQueue, contract.GetNoMessageInQueue:
 			return out.Status, nil
@@ -141,6 +152,22 @@ func (c *getCommand) drain(ctx context.Context, r *stratalog.Reader, req *strata
 		req.Offset, req.Epoch = out.Next, out.Epoch
 	}
 	return contract.GetFound, nil
+}
+
+// tellOffset says, once, that --offset lies outside of the queue. Exactly at the
+// end there is nothing yet, which is what who reads on from there expects.
+func (c *getCommand) tellOffset(out *stratalog.Records) {
+	if !c.offsetGiven {
+		return
+	}
+	c.offsetGiven = false
+	switch name := queueName(c.topic, c.queue); {
+	case out.Status == contract.GetNoMatchedLogicQueue:
+	case c.offset > out.Max && !c.follow:
+		fmt.Fprintf(c.errOut, "stratalog: offset %d is beyond the end %d of %s\n", c.offset, out.Max, name)
+	case c.offset < out.Min:
+		fmt.Fprintf(c.errOut, "stratalog: offset %d is below the first live offset %d of %s\n", c.offset, out.Min, name)
+	}
 }
 
 // message is a record as --json prints it.

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/contract"
 )
 
 func TestGet(t *testing.T) {
@@ -20,7 +24,6 @@ func TestGet(t *testing.T) {
 		"--offset 2 --count 2":          "2\n3\n",
 		"--count 100":                   "0\n1\n2\n3\n4\n",
 		"--offset 5":                    "",
-		"--offset 500":                  "",
 		"--tag even":                    "3\n4\n",
 		"--tag even --count 1":          "3\n",
 		"--tag none":                    "",
@@ -31,6 +34,27 @@ func TestGet(t *testing.T) {
 		if out := fine(t, "", append([]string{"get", "--dir", dir, "--topic", "t"}, strings.Fields(args)...)...); out != want {
 			t.Errorf("get %s: %q, want %q", args, out, want)
 		}
+	}
+}
+
+// TestGetOffsetOutside checks the words about an offset that is not in the queue.
+func TestGetOffsetOutside(t *testing.T) {
+	dir := t.TempDir()
+	fine(t, "0\n1\n", "append", "--dir", dir, "--topic", "t", "--segment-size", "1MiB")
+	a := cli(t, "", "get", "--dir", dir, "--topic", "t", "--offset", "500")
+	if a.code != exitFine || a.out != "" || a.errOut != "stratalog: offset 500 is beyond the end 2 of t/0\n" {
+		t.Errorf("%+v", a)
+	}
+	if a := cli(t, "", "get", "--dir", dir, "--topic", "a\x1bb"); a.code != exitFailed || !strings.Contains(a.errOut, `no queue "a\x1bb"/0`) {
+		t.Errorf("%+v", a)
+	}
+	var errOut bytes.Buffer
+	c := &getCommand{app: &app{errOut: &errOut}, topic: "t", offset: 3, offsetGiven: true, follow: true}
+	out := &stratalog.Records{Status: contract.GetOffsetTooSmall, Min: 7, Max: 9}
+	c.tellOffset(out)
+	c.tellOffset(out) // once
+	if errOut.String() != "stratalog: offset 3 is below the first live offset 7 of t/0\n" {
+		t.Errorf("%q", errOut.String())
 	}
 }
 

@@ -16,7 +16,7 @@ func newInspect(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect --dir DIR",
 		Short: "Show segments, queues, ends, epochs and cursors",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.inspect(cmd.Context(), appended)
 		},
@@ -26,7 +26,7 @@ func newInspect(a *app) *cobra.Command {
 }
 
 func (a *app) inspect(ctx context.Context, appended bool) (err error) {
-	r, err := a.openReader(ctx, stratalog.ReaderOptions{Appended: appended})
+	r, err := a.openReader(ctx, stratalog.ReaderOptions{Appended: appended, Salvage: true})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *app) inspect(ctx context.Context, appended bool) (err error) {
 		line("cursor", "%s at %d (epoch %d)", c.Lane, c.Next, c.Epoch)
 	}
 	for _, q := range in.Queues {
-		line("queue", "%s/%d [%d,%d)", q.Topic, q.Queue, q.Min, q.Max)
+		line("queue", "%s [%d,%d)", queueName(q.Topic, q.Queue), q.Min, q.Max)
 	}
 	return w.Flush()
 }

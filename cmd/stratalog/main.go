@@ -22,11 +22,12 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 
-	cmd := newRoot(&app{in: in, out: out, errOut: errOut})
+	a := &app{in: in, out: out, errOut: errOut}
+	cmd := newRoot(a)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
-	return finish(err, errOut)
+	return a.finish(err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -31,9 +32,10 @@ type pipeline struct {
 	pending    sync.WaitGroup
 	topics     map[string]struct{}
 
-	mu  sync.Mutex
-	sum appendSummary // answered messages only
-	err error         // the first failure
+	mu    sync.Mutex
+	sum   appendSummary // acknowledged messages only
+	inLog int64         // not acknowledged, and in the log all the same
+	err   error         // the first failure
 }
 
 func newPipeline(store *stratalog.Store, d stratalog.Durability) *pipeline {
@@ -41,10 +43,16 @@ func newPipeline(store *stratalog.Store, d stratalog.Durability) *pipeline {
 		sum: appendSummary{Durability: d.String()}}
 }
 
-// pump submits all of src, until one fails.
+// pump submits all of src, until one fails. The failure of a message names it.
 func (p *pipeline) pump(ctx context.Context, src source) error {
 	var m stratalog.Message
-	for p.failed() == nil {
+	named := func(n int64, err error) error {
+		if err == nil || ctx.Err() != nil {
+			return err // an interrupt is not the message's fault
+		}
+		return fmt.Errorf("%s: %w", src.name(n), err)
+	}
+	for n := int64(0); p.failed() == nil; n++ {
 		switch err := src.next(ctx, &m); {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -53,10 +61,10 @@ func (p *pipeline) pump(ctx context.Context, src source) error {
 		}
 		size := int64(len(m.Body))
 		p.pending.Add(1)
-		err := p.store.Submit(ctx, &m, p.durability, func(r stratalog.Receipt, err error) { p.answered(r, size, err) })
+		err := p.store.Submit(ctx, &m, p.durability, func(r stratalog.Receipt, err error) { p.answered(r, size, named(n, err)) })
 		if err != nil {
 			p.pending.Done()
-			return err
+			return named(n, err)
 		}
 		if _, ok := p.topics[m.Topic]; !ok {
 			p.topics[m.Topic] = struct{}{}
@@ -69,9 +77,13 @@ func (p *pipeline) answered(r stratalog.Receipt, size int64, err error) {
 	defer p.pending.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	place, in := r.Range()
 	if err != nil {
 		if p.err == nil {
 			p.err = err
+		}
+		if in {
+			p.inLog++
 		}
 		return
 	}
@@ -83,7 +95,6 @@ func (p *pipeline) answered(r stratalog.Receipt, size int64, err error) {
 		*p.sum.FirstOffset = at
 	}
 	*p.sum.FirstOffset, *p.sum.LastOffset = min(at, *p.sum.FirstOffset), max(at, *p.sum.LastOffset)
-	place, _ := r.Range()
 	p.sum.End = max(p.sum.End, place.End)
 }
 
@@ -98,4 +109,14 @@ func (p *pipeline) wait() error {
 	p.pending.Wait()
 	p.sum.Topics = len(p.topics)
 	return p.failed()
+}
+
+// counted adds to err how many messages are in the log, so that it is known
+// where to go on.
+func (p *pipeline) counted(err error) error {
+	more := ""
+	if p.inLog > 0 {
+		more = fmt.Sprintf(", and %d more are in the log without the durability that was asked for", p.inLog)
+	}
+	return fmt.Errorf("%w (%d messages were appended%s)", err, p.sum.Messages, more)
 }

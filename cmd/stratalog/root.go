@@ -32,10 +32,19 @@ func newRoot(a *app) *cobra.Command {
 		Long: `Stratalog writes, reads, inspects, checks and measures message stores.
 
 Exit codes: 0 all is well; 1 damage or a difference was found; 2 the command
-could not run. Sizes are written 8MiB (B, KiB, MiB, GiB, or plain bytes).
-Commands that read take no lock and change nothing: they work beside a live
-store and on a read-only mount.`,
-		Args:          cobra.NoArgs,
+could not run to its end. If the reader of the output goes away (a pipe into
+head), the program ends by SIGPIPE, as others do.
+
+Sizes are written 8MiB (B, KiB, MiB, GiB, or plain bytes). The files of a log
+are 1GiB each unless --segment-size said otherwise when the store was made, and
+a file takes its whole room on the disk at once.
+
+Commands that read (get, inspect, verify, bench get) take no lock and change
+nothing: they work beside a live store and on a read-only mount. Commands that
+write (append, bench append, demo) say on stderr what recovery found and did, if
+it was more than to open what was closed well: one line for each thing, or, with
+--json, one line with the object {"recovery": ...}.`,
+		Args:          atMost(0),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -90,6 +99,7 @@ func (a *app) openStore(ctx context.Context, opt stratalog.Options) (*stratalog.
 	if err != nil {
 		return nil, err
 	}
+	a.opened(store.Report())
 	if err := store.Start(ctx); err != nil {
 		return nil, errors.Join(err, closeStore(store))
 	}

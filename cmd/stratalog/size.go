@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/stratalog/stratalog/commitlog"
 )
 
 // units are the suffixes of a size, largest first.
@@ -57,3 +59,28 @@ func (s *sizeFlag) Set(text string) error {
 
 // Type is the word that help shows.
 func (*sizeFlag) Type() string { return "SIZE" }
+
+// The help of the flags of every command that writes.
+const (
+	segmentHelp = "length of a log file, taken at once, for a store that is made (default 1GiB)"
+	floorHelp   = "free space of the disk that the log leaves alone (0: none)"
+)
+
+// newDiskFloor is a --disk-floor flag.
+func newDiskFloor() sizeFlag { return commitlog.DefaultDiskFloor }
+
+// diskFloor is what Options.DiskFloor takes for the flag.
+func diskFloor(s sizeFlag) int64 {
+	if s == 0 {
+		return -1
+	}
+	return int64(s)
+}
+
+// checkSegmentSize refuses a --segment-size that no store has.
+func checkSegmentSize(n int64) error {
+	if n != 0 && (n < commitlog.MinSegmentSize || n > commitlog.MaxSegmentSize || n%commitlog.MinSegmentSize != 0) {
+		return usage("--segment-size %s is not a multiple of 4KiB, from 4KiB to %s", formatSize(n), formatSize(commitlog.MaxSegmentSize))
+	}
+	return nil
+}

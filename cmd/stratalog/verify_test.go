@@ -127,3 +127,48 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// TestVerifyNamesTheFileOnce checks the line of a finding.
+func TestVerifyNamesTheFileOnce(t *testing.T) {
+	dir, file := flipped(t)
+	line, _, _ := strings.Cut(cli(t, "", "verify", "--dir", dir).out, "\n")
+	if n := strings.Count(line, file); n != 1 {
+		t.Errorf("%q names the file %d times", line, n)
+	}
+}
+
+// TestVerifyManyFindings checks that a flood of findings is cut, and counted.
+func TestVerifyManyFindings(t *testing.T) {
+	dir := t.TempDir()
+	fine(t, strings.Repeat("x\n", 450), "append", "--dir", dir, "--topic", "t", "--segment-size", "1MiB")
+	file := filepath.Join(dir, "consumequeue", "t", "0", "00000000000000000000")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 150 {
+		b[60*i+19] ^= 1 // the tags code of each third, so that no two make a run
+	}
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := cli(t, "", "verify", "--dir", dir)
+	if n := strings.Count(a.out, "fault: wrong-unit"); a.code != exitFinding || n != 100 || !strings.Contains(a.out, "... and 50 more of wrong-unit") ||
+		!strings.Contains(a.out, "150 faults") {
+		t.Errorf("%d lines, code %d: %.300q", n, a.code, a.out)
+	}
+	a = cli(t, "", "verify", "--dir", dir, "--all")
+	if n := strings.Count(a.out, "fault: wrong-unit"); a.code != exitFinding || n != 150 || strings.Contains(a.out, "more of") {
+		t.Errorf("--all: %d lines, code %d", n, a.code)
+	}
+	for flag, want := range map[string]int{"--json": 100, "--json --all": 150} {
+		var res verifyResult
+		out := cli(t, "", append([]string{"verify", "--dir", dir}, strings.Fields(flag)...)...).out
+		if err := json.Unmarshal([]byte(out), &res); err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Findings) != want || res.Faults != 150 || res.Omitted["wrong-unit"] != int64(150-want) {
+			t.Errorf("%s: %d findings of %d, omitted %v", flag, len(res.Findings), res.Faults, res.Omitted)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version and what is linked in",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			v := currentVersion()
 			if a.json {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,9 +171,14 @@ func main() {
 	duration := flag.Duration("duration", time.Second, "length of one cell")
 	size := flag.Int("size", 1024, "body size in bytes")
 	base := flag.String("dir", "", "directory on the disk to measure (default: a temporary one)")
+	counts := flag.String("producers", "1,16,64,256", "numbers of closed-loop producers, comma-separated")
 	asJSON := flag.Bool("json", false, "print every cell as one JSON object per line")
 	flag.Parse()
-	if err := compare(*rounds, *duration, *size, *base, *asJSON); err != nil {
+	producers, err := parseCounts(*counts)
+	if err == nil {
+		err = compare(*rounds, *duration, *size, *base, producers, *asJSON)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(2)
 	}
@@ -179,7 +186,7 @@ func main() {
 
 // compare runs every engine in turn, round by round, and prints medians and the
 // ratios pair by pair.
-func compare(rounds int, duration time.Duration, size int, base string, asJSON bool) error {
+func compare(rounds int, duration time.Duration, size int, base string, producerCounts []int, asJSON bool) error {
 	engines := []struct {
 		name string
 		run  func(string, load) (result, error)
@@ -227,5 +234,15 @@ func compare(rounds int, duration time.Duration, size int, base string, asJSON b
 	return nil
 }
 
-// producerCounts are the numbers of closed-loop producers.
-var producerCounts = []int{1, 16, 64, 256}
+// parseCounts reads a list of positive numbers.
+func parseCounts(list string) ([]int, error) {
+	var counts []int
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-producers: %q is not a positive number", word)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
+}
