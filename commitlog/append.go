@@ -103,6 +103,9 @@ func CheckTopic(topic string) error {
 
 // check judges m without encoding it.
 func (l *Log) check(m *contract.Message) error {
+	if m == nil {
+		return reject(contract.StatusInvalidMessage, contract.KindInvalid, "no message", nil)
+	}
 	if err := checkTopic(m.Topic); err != nil {
 		return reject(contract.StatusInvalidMessage, contract.KindInvalid, err.Error(), nil)
 	}
