@@ -53,6 +53,12 @@ func (s *Store) fitQueues(foreign bool) error {
 	if err := s.checkReplay(limit); err != nil {
 		return err
 	}
+	if exact && limit == cursor.Next && s.queues.Tally() < s.log.CursorTally(contract.LaneQueue) {
+		// All will be rebuilt, so all of the log will be read.
+		if err := s.checkReplay(s.log.MinOffset()); err != nil {
+			return err
+		}
+	}
 	lower := func(to contract.Offset) error {
 		if !s.log.RecordStartsAt(to) {
 			// A damaged unit told where to begin.
