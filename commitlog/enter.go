@@ -1,0 +1,169 @@
+package commitlog
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+)
+
+// enter publishes end as the log's end and gets ready for appends behind it.
+func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
+	list := l.segs.Load()
+	active := list.find(end)
+	if active == nil && len(list.segs) == 0 {
+		seg, err := l.makeSegment(ctx, end)
+		if err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+		active = seg
+		l.segs.Store(list.with(seg))
+	}
+	var full error
+	if active != nil {
+		if err := active.file.Handle().Allocate(0, l.size); isDiskFull(err) {
+			full = err
+		} else if err != nil {
+			return openError(contract.ComponentSegment, err)
+		}
+	}
+	if err := l.markOpen(end); err != nil {
+		return err
+	}
+	if err := l.side.putBound(end, end, l.window()); err != nil {
+		return openError(contract.ComponentSidecar, err)
+	}
+	if err := l.side.syncBound(); err != nil {
+		return openError(contract.ComponentSidecar, err)
+	}
+	lastStoreTime = max(lastStoreTime, l.storeTimeBefore(end))
+	l.mu.Lock()
+	l.tail, l.active = end, active
+	l.activeChanged()
+	l.unreserved, l.nextErr = full != nil, full
+	l.lastStoreTime = lastStoreTime
+	l.mu.Unlock()
+	l.lower(end)
+	l.hot.Store(min(l.hot.Load(), end))
+	l.appended.Store(end)
+	l.durable.Store(end)
+	l.publish()
+	l.report.Epoch = l.side.epoch()
+	return nil
+}
+
+// lastRecordTime looks for the record of seg that ends at end, from the back.
+func (l *Log) lastRecordTime(seg *segment, end int64) (int64, bool) {
+	b, last := seg.file.Bytes(), int(end-seg.base)
+	ranges := *l.ranges.Load()
+	var v codec.MessageView
+	for hi := last; hi > 0; {
+		lo := max(0, hi-populatePiece/16)
+		if err := seg.file.Populate(int64(lo), int64(hi-lo)); err != nil {
+			return 0, false
+		}
+		// A magic may straddle the edge of two pieces.
+		for piece := b[lo:min(hi+len(magicPrefix)-1, last)]; ; {
+			hit := bytes.LastIndex(piece, magicPrefix)
+			if hit < 0 {
+				break
+			}
+			piece = piece[:hit+len(magicPrefix)-1]
+			at := lo + hit - 4
+			if at < 0 {
+				continue
+			}
+			off := seg.base + int64(at)
+			if kind, size, _ := examine(&v, b[at:], off, ranges.contains(off)); kind != placeRecord || at+size > last {
+				continue
+			} else if rest := b[at+size:]; at+size == last ||
+				end == seg.end() && int(be32(rest)) == len(rest) && be32(rest[4:]) == codec.BlankMagic {
+				return v.StoreTimestamp(), true
+			}
+		}
+		hi = lo
+	}
+	return 0, false
+}
+
+// storeTimeBefore returns the store time of the record that ends at end; if it
+// cannot be found, the latest of its segment.
+func (l *Log) storeTimeBefore(end int64) int64 {
+	list := l.segs.Load()
+	seg := list.find(end - 1)
+	if end <= list.min() || seg == nil {
+		return 0
+	}
+	if t, ok := l.lastRecordTime(seg, end); ok {
+		return t
+	}
+	t := int64(0)
+	s := newScanner(list, *l.ranges.Load(), seg.base, end)
+	for s.Next() {
+		t = max(t, s.View().StoreTimestamp())
+	}
+	return t
+}
+
+// markOpen records, before anything is appended, that the log is being
+// written, and from where on every record carries a checksum.
+func (l *Log) markOpen(end int64) error {
+	err := l.side.update(func(st *codec.State) {
+		st.Clean = false
+		st.FirstSegment, st.End = l.segs.Load().min(), end
+		clipRanges(st, end)
+		if l.report.Foreign {
+			closeRange(st, l.side.bound.Durable)
+		}
+		if l.opt.NoRecordChecksum {
+			closeRange(st, end)
+		} else {
+			openRange(st, end)
+		}
+	})
+	ranges := l.side.ranges()
+	l.ranges.Store(&ranges)
+	return err
+}
+
+// markClean records that the log was closed with everything done.
+func (l *Log) markClean() error {
+	end := l.durable.Load()
+	if err := l.side.putBound(end, end, l.window()); err != nil {
+		return err
+	}
+	if err := l.side.syncBound(); err != nil {
+		return err
+	}
+	err := l.side.update(func(st *codec.State) {
+		st.Clean = true
+		st.FirstSegment, st.End = l.segs.Load().min(), end
+		st.EndCRC = fingerprint(l.segs.Load(), end)
+		closeRange(st, end)
+	})
+	if err != nil {
+		return err
+	}
+	return l.side.bothSlots()
+}
+
+// LoadQueueOffsets asks the offset source for the next offset of every queue.
+// It must be called once between Open and Start; with nil the log is scanned.
+func (l *Log) LoadQueueOffsets(source OffsetSource) error {
+	if source == nil {
+		source = scanOffsets{}
+	}
+	table := newQueueTable()
+	err := source.QueueOffsets(l, contract.Offset(l.tail), func(topic string, id int32, next int64) {
+		q := table.queue(topic, id)
+		q.next = max(q.next, next)
+	})
+	if err != nil {
+		return openError(contract.ComponentLog, err)
+	}
+	l.mu.Lock()
+	l.queues = table
+	l.mu.Unlock()
+	return nil
+}
