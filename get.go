@@ -59,6 +59,7 @@ type Records struct {
 	// Epoch is the log's epoch; pass it on with Next.
 	Epoch contract.Epoch
 
+	cuts    int64 // of the owner, when the answer was begun
 	records []Record
 	n       int
 	bytes   int
@@ -144,6 +145,9 @@ func (g getter) get(ctx context.Context, req Request, out *Records) error {
 	}
 	out.reset(min(count, MaxCount))
 	out.Epoch = g.log.Epoch()
+	if g.owner != nil {
+		out.cuts = g.owner.cuts.Load()
+	}
 	if !g.queues.Exists(req.Topic, req.QueueID) {
 		return nil
 	}

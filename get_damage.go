@@ -33,7 +33,7 @@ func (g getter) missed(req Request, out *Records, u codec.QueueUnit, err error) 
 		return nil
 	}
 	damage, ofQueue := g.blame(req, u, err)
-	if g.log.Epoch() != out.Epoch || ofQueue && g.moving(req, u) {
+	if g.cutSinceBegun(out) || ofQueue && g.moving(req, u) {
 		g.wait(req, out)
 		return nil
 	}
@@ -71,12 +71,20 @@ func (g getter) ahead(req Request, u codec.QueueUnit) bool {
 		g.owner == nil && g.inLine(req, u)
 }
 
-// moving reports whether the log may be being cut, or the queue was changed at
-// u since it was read.
+// cutSinceBegun reports whether the log may have been cut while the answer was
+// made: its parts may then not fit each other.
+func (g getter) cutSinceBegun(out *Records) bool {
+	if g.owner != nil {
+		return out.cuts%2 != 0 || g.owner.cuts.Load() != out.cuts
+	}
+	return g.log.Epoch() != out.Epoch
+}
+
+// moving reports whether the queue was changed at u since it was read.
 func (g getter) moving(req Request, u codec.QueueUnit) bool {
 	var now [1]codec.QueueUnit
 	n, err := g.queues.Units(req.Topic, req.QueueID, req.Offset, now[:])
-	return err == nil && (n == 0 || now[0] != u) || g.owner != nil && len(g.owner.life) > 0
+	return err == nil && (n == 0 || now[0] != u)
 }
 
 // blame tells whether the log or the queue's unit is damaged when u leads to no

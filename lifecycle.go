@@ -57,6 +57,10 @@ type Store struct {
 	live    atomic.Pointer[commitlog.Log]
 	reading atomic.Pointer[getter]
 
+	// cuts is odd while the log may be being cut. A Get during which it changed
+	// may have seen the queues and the log at different times.
+	cuts atomic.Int64
+
 	log        *commitlog.Log
 	queues     *cq.Store
 	dispatcher *dispatch.Dispatcher

@@ -239,6 +239,8 @@ func (s *Store) TruncateTo(ctx context.Context, off Offset) error {
 // lanes look at the log anew: they may have waited for what lay behind the end.
 func (s *Store) holdLanes(f func() error) error {
 	defer s.dispatcher.Kick()
+	s.cuts.Add(1)
+	defer s.cuts.Add(1)
 	for _, lane := range s.dispatcher.Lanes() {
 		if err := s.dispatcher.Pause(lane.Lane); err != nil {
 			return err
