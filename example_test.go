@@ -27,7 +27,7 @@ func Example() {
 	}
 	receipt, err := store.Append(ctx, &stratalog.Message{Topic: "orders", Body: []byte("hello")}, stratalog.Sync)
 	if err != nil {
-		log.Fatal(err) // the receipt says whether the bytes are in the log
+		log.Fatal(err) // the receipt tells what is known of the bytes
 	}
 	place, _ := receipt.Range()
 	err = store.WaitVisible(ctx, place.End)

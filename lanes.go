@@ -31,7 +31,7 @@ func (c laneCursors) SaveCursor(cursor contract.Cursor) error {
 		// Everything that the queues hold lies below the cursor.
 		tally = c.queues.Tally()
 	}
-	return c.log.SaveCursorTally(cursor, tally)
+	return c.log.SaveCursor(cursor, tally)
 }
 
 // fitQueues makes the consume queues fit the recovered log: units of records

@@ -59,9 +59,9 @@ func (s *Store) Submit(ctx context.Context, m *Message, d Durability, done Compl
 }
 
 // Append is Submit plus the wait. With an error the receipt still says whether,
-// and where, the bytes are in the log. If ctx ends after the message was
-// admitted the error is ErrOutcomeUnknown: the record is, or will be, in the
-// log once.
+// and where, the bytes are in the log, with one exception: ErrOutcomeUnknown. If
+// ctx ends after the message was admitted the record is, or will be, in the log
+// once; if the write failed, Recover decides. The receipt then claims nothing.
 func (s *Store) Append(ctx context.Context, m *Message, d Durability) (Receipt, error) {
 	log := s.live.Load()
 	if m == nil || log == nil {

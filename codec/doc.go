@@ -39,8 +39,7 @@
 // Offsets are those of a record with two IPv4 hosts. A field marked late is
 // known only when the record is given its place: a producer encodes outside
 // every lock, and the Patch functions fill these fields in under it. Then
-// SealRecord writes the checksum over the whole record; Seal does most of that
-// outside the lock.
+// SealRecord writes the checksum over the whole record.
 package codec
 
 //go:generate go run ../gen/cmd/layoutgen -in message.layout -out . -package codec

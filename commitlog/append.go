@@ -92,8 +92,9 @@ func (l *Log) after(d contract.Durability) {
 	_ = l.flush()
 }
 
-// Append is Submit plus the wait. It returns the receipt also with an error:
-// the receipt says whether, and where, the bytes are in the log.
+// Append is Submit plus the wait. It returns the receipt also with an error: the
+// receipt says whether, and where, the bytes are in the log, but for
+// ErrOutcomeUnknown, with which it claims nothing.
 func (l *Log) Append(ctx context.Context, m *contract.Message, d contract.Durability) (contract.Receipt, error) {
 	d, err := l.durability(d)
 	if err != nil {

@@ -383,7 +383,7 @@ func (w *workload) step() error {
 	case p < 86:
 		err = w.log.syncBound()
 	case p < 89:
-		err = w.log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: w.log.Epoch(), Next: w.log.Durable()})
+		err = w.log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: w.log.Epoch(), Next: w.log.Durable()}, -1)
 	case p < 92:
 		err = w.truncate()
 	case p < 95:

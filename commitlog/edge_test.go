@@ -60,7 +60,7 @@ func TestSidecarAlwaysWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		epoch = log.Epoch()
-		if err := log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: epoch, Next: rng.Start}); err != nil {
+		if err := log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: epoch, Next: rng.Start}, -1); err != nil {
 			t.Fatal(err)
 		}
 	}

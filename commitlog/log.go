@@ -36,7 +36,6 @@ type Log struct {
 	clk    clock.Clock
 	side   *sidecar
 	spares *mmap.Spares
-	owner  *task.Group
 	report RecoveryReport
 	mapped bool
 	empty  string // the empty last segment file that was found, if any
@@ -92,7 +91,7 @@ type Log struct {
 	rolled     chan struct{}
 
 	pendMu sync.Mutex
-	pend   []waiter // ascending end; the first pendHead are answered
+	pend   []waiter // ascending end; those below pendAt are answered
 	pendAt int
 
 	blank [codec.BlankSize]byte // under mu
@@ -186,7 +185,6 @@ func (l *Log) Start(owner *task.Group) error {
 		return contract.NewError(contract.KindInvalid, contract.OpStart, contract.ComponentLog, "started already", nil)
 	}
 	l.started = true
-	l.owner = owner
 	for name, f := range map[string]func(context.Context){
 		"commitlog-commit": l.commitLoop, "commitlog-segments": l.segmentLoop, "commitlog-bound": l.boundLoop, "commitlog-expire": l.expireLoop,
 		"commitlog-zero": l.zeroLoop} {
@@ -309,12 +307,10 @@ func (l *Log) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error) {
 	return l.side.LoadCursor(lane)
 }
 
-// SaveCursor makes a lane's cursor durable.
-func (l *Log) SaveCursor(c contract.Cursor) error { return l.side.SaveCursor(c, -1) }
-
-// SaveCursorTally makes a lane's cursor durable, and what the lane's own state
-// counts at it, so that an owner notices when that state was lost.
-func (l *Log) SaveCursorTally(c contract.Cursor, tally int64) error {
+// SaveCursor makes a lane's cursor durable, and with it what the lane's own state
+// counts there (-1 if it does not), so that an owner notices when that state was
+// lost.
+func (l *Log) SaveCursor(c contract.Cursor, tally int64) error {
 	return l.side.SaveCursor(c, tally)
 }
 

@@ -109,7 +109,7 @@ func TestOneSlotIsEnoughAfterClose(t *testing.T) {
 				last = mustAppend(t, r.log, message("T", i), contract.DurabilitySync)
 			}
 			cursor := contract.Cursor{Lane: contract.LaneQueue, Epoch: 1, Next: last.Durable()}
-			if err := r.log.SaveCursorTally(cursor, 30); err != nil {
+			if err := r.log.SaveCursor(cursor, 30); err != nil {
 				t.Fatal(err)
 			}
 			r.close(true)
@@ -133,5 +133,28 @@ func TestOneSlotIsEnoughAfterClose(t *testing.T) {
 			}
 			r.close(true)
 		}
+	}
+}
+
+// A refusal because segments are gone names the first of them and exactly what
+// was lost.
+func TestMissingSegmentsAreNamed(t *testing.T) {
+	sim := vfs.NewSim()
+	opt := smallOptions(sim, "/store")
+	r := openRig(t, opt)
+	for i := 0; r.log.Durable() < contract.Offset(2*opt.SegmentSize+100); i++ {
+		mustAppend(t, r.log, message("T", i), contract.DurabilitySync)
+	}
+	end := r.log.Durable()
+	r.close(true)
+	gone := path.Join("/store/commitlog", segmentName(contract.Offset(2*opt.SegmentSize)))
+	if err := sim.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), opt)
+	var damage *contract.CorruptionError
+	want := contract.Range{Start: contract.Offset(2 * opt.SegmentSize), End: end}
+	if !errors.As(err, &damage) || damage.File != gone || damage.Lost != want {
+		t.Fatalf("%v, want the loss of %v in %s", err, want, gone)
 	}
 }

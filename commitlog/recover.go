@@ -71,15 +71,33 @@ func (l *Log) load(ctx context.Context) error {
 	case startRefuseNewer:
 		return contract.NewError(contract.KindNewerFormat, contract.OpOpen, contract.ComponentSidecar, found.reason, nil)
 	case startRefuseLost:
-		first, _ := l.opt.Catalog.Place(contract.Offset(l.side.bound.Durable / l.size * l.size))
-		return &contract.CorruptionError{File: first, Cause: errSegmentsGone,
-			Lost: contract.Range{Start: contract.Offset(l.segs.Load().min()), End: contract.Offset(l.side.bound.Durable)}}
+		return l.segmentsGone(facts)
 	}
 	if err := l.recoverLog(ctx, row, facts); err != nil {
 		return err
 	}
 	l.report.Took = l.clk.Mono() - began
 	return nil
+}
+
+// segmentsGone is the refusal when segments with durable bytes are missing: it
+// names the first of them and what was lost.
+func (l *Log) segmentsGone(facts startFacts) error {
+	list, bound := l.segs.Load(), l.side.bound.Durable
+	lost := contract.Range{End: contract.Offset(bound)}
+	switch {
+	case facts.where == boundBelow:
+		lost = contract.Range{Start: contract.Offset(bound), End: contract.Offset(list.min())}
+	case facts.segments:
+		lost.Start = contract.Offset(list.last().end())
+	case facts.state == sideOK:
+		lost.Start = contract.Offset(l.side.state.FirstSegment)
+	}
+	file, err := l.opt.Catalog.Place(lost.Start / contract.Offset(l.size) * contract.Offset(l.size))
+	if err != nil {
+		return openError(contract.ComponentLog, err)
+	}
+	return &contract.CorruptionError{File: file, Lost: lost, Cause: errSegmentsGone}
 }
 
 // startFacts gathers the inputs of the first table.

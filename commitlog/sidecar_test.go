@@ -37,7 +37,7 @@ func sidecarLog(t *testing.T, clean bool) (*vfs.Sim, Options, []contract.Receipt
 		receipts = append(receipts, stillAppend(t, log, message("T", i)))
 	}
 	for i := range 3 {
-		if err := log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: log.Epoch(), Next: contract.Offset(i * 10)}); err != nil {
+		if err := log.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: log.Epoch(), Next: contract.Offset(i * 10)}, -1); err != nil {
 			t.Fatal(err)
 		}
 	}

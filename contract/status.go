@@ -9,7 +9,9 @@ type AppendStatus uint8
 
 // The sixteen append statuses. docs/SCOREBOARD.md names the producer of each.
 const (
-	// StatusUnknown is an unexpected failure before anything was written.
+	// StatusUnknown claims nothing. Beside ErrOutcomeUnknown the record was
+	// admitted and is, or may come to be, in the log; else it is an unexpected
+	// failure before anything was written.
 	StatusUnknown AppendStatus = iota
 	// StatusPutOk means that the bytes are in the log and everything that was
 	// asked for holds.

@@ -27,13 +27,11 @@ const (
 	StartRolledBack
 	// StartRetired: the log begins above the cursor; at its first record.
 	StartRetired
-	// StartReplay: lower than the cursor, as LaneOptions.Replay asked.
-	StartReplay
 )
 
 var startReasonNames = [...]string{
 	"resumed", "no cursor", "damaged cursor", "cursor ahead of the log", "cursor of another log",
-	"rolled back", "behind retention", "replay asked for",
+	"rolled back", "behind retention",
 }
 
 // String returns lower-case words.
@@ -94,7 +92,7 @@ func takeBack(sink Sink, report OpenReport, end contract.Offset) error {
 		return nil
 	}
 	switch report.Reason {
-	case StartResumed, StartReplay, StartRetired:
+	case StartResumed, StartRetired:
 		return nil
 	case StartRolledBack:
 		var cut *contract.RollBackError
@@ -122,10 +120,6 @@ func (d *Dispatcher) judge(id contract.Lane, opts LaneOptions) (OpenReport, erro
 		r.Start, r.Reason = first, StartForeign
 	default:
 		d.resolve(&r, first)
-	}
-	if opts.Replay && opts.ReplayFrom < r.Start.Next && r.Start.Next > first.Next {
-		r.Start.Next = max(opts.ReplayFrom, first.Next)
-		r.Reason = StartReplay
 	}
 	if r.Start.Next < first.Next {
 		retired := &RetiredError{Lane: id, Next: r.Start.Next, Min: first.Next}

@@ -47,12 +47,6 @@ func TestAddJudgesTheCursor(t *testing.T) {
 		{name: "behind retention", saved: cursor(2, at(2)), min: at(5), fails: true, back: -1},
 		{name: "behind retention, skip", saved: cursor(2, at(2)), min: at(5),
 			opts: LaneOptions{OnRetired: RetiredSkip}, start: at(5), reason: StartRetired, back: -1},
-		{name: "replay", saved: cursor(2, end), opts: LaneOptions{Replay: true, ReplayFrom: at(3)},
-			start: at(3), reason: StartReplay, back: -1},
-		{name: "replay from before the log", saved: cursor(2, end), min: at(5),
-			opts: LaneOptions{Replay: true}, start: at(5), reason: StartReplay, back: -1},
-		{name: "replay above the cursor", saved: cursor(2, at(3)),
-			opts: LaneOptions{Replay: true, ReplayFrom: at(8)}, start: at(3), reason: StartResumed, back: -1},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -2,8 +2,6 @@ package dispatch
 
 import (
 	"time"
-
-	"github.com/stratalog/stratalog/contract"
 )
 
 // Options are the dispatcher's; a zero field stands for its default.
@@ -55,8 +53,4 @@ type LaneOptions struct {
 	// OnRetired is the policy for records that were retired before the lane
 	// came to them.
 	OnRetired RetiredPolicy
-	// Replay starts the lane at ReplayFrom if its cursor is beyond: the sink
-	// has found that its files hold less than the cursor says.
-	Replay     bool
-	ReplayFrom contract.Offset
 }
