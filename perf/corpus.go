@@ -15,6 +15,7 @@ import (
 
 	"github.com/stratalog/stratalog"
 	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/perf/load"
 )
 
 // CorpusConfig describes a run over the files of a directory.
@@ -66,12 +67,12 @@ type CorpusResult struct {
 	FirstWrong string `json:"first_wrong,omitempty"`
 }
 
-// Err returns a *WrongError if any file was missing or differed.
+// Err returns a *load.WrongError if any file was missing or differed.
 func (r *CorpusResult) Err() error {
 	if r.Missing == 0 && r.Wrong == 0 {
 		return nil
 	}
-	return &WrongError{Missing: r.Missing, Wrong: r.Wrong, First: r.FirstWrong}
+	return &load.WrongError{Missing: r.Missing, Wrong: r.Wrong, First: r.FirstWrong}
 }
 
 // Table writes the result for people.
@@ -97,7 +98,7 @@ func (r *CorpusResult) Table(w io.Writer) error {
 // RunCorpus appends every file below cfg.Source as a message, with many on
 // their way at a time, reads all back through their queues, and compares each
 // with its file.
-func RunCorpus(ctx context.Context, cfg CorpusConfig, progress Progress) (res *CorpusResult, err error) {
+func RunCorpus(ctx context.Context, cfg CorpusConfig, progress load.Progress) (res *CorpusResult, err error) {
 	all, others, err := Files(cfg.Source)
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ type corpusRun struct {
 	cfg      CorpusConfig
 	store    *stratalog.Store
 	files    []File
-	progress Progress
+	progress load.Progress
 	res      *CorpusResult
 	// ends are the ends of the topics' queues before the run.
 	ends map[string]int64
@@ -196,7 +197,7 @@ func (r *corpusRun) append(ctx context.Context) error {
 			r.res.Empty++
 		}
 		if i%64 == 0 {
-			r.progress.tell("append", int64(i), int64(len(r.files)))
+			r.progress.Tell("append", int64(i), int64(len(r.files)))
 		}
 	}
 	wg.Wait()
@@ -208,11 +209,11 @@ func (r *corpusRun) append(ctx context.Context) error {
 	}
 	took := time.Since(start)
 	allocated, after, res := mallocs()-objects, r.store.Health(), r.res
-	res.Seconds, res.RecordsPerSec, res.MBPerSec = took.Seconds(), rate(float64(res.Files), took), rate(float64(res.Bytes)/1e6, took)
+	res.Seconds, res.RecordsPerSec, res.MBPerSec = took.Seconds(), load.Rate(float64(res.Files), took), load.Rate(float64(res.Bytes)/1e6, took)
 	res.Syncs, res.Commits = after.Stats.Syncs-before.Stats.Syncs, after.Stats.Commits-before.Stats.Commits
 	res.Writes, res.Rolls = after.Stats.Writes-before.Stats.Writes, after.Stats.Rolls-before.Stats.Rolls
-	res.AllocsPerRecord = per(float64(allocated), res.Files)
-	r.progress.tell("append", int64(len(r.files)), int64(len(r.files)))
+	res.AllocsPerRecord = load.Per(float64(allocated), res.Files)
+	r.progress.Tell("append", int64(len(r.files)), int64(len(r.files)))
 	if end == 0 {
 		return nil
 	}
@@ -247,8 +248,8 @@ func (r *corpusRun) readAll(ctx context.Context) error {
 		size += int64(len(rec.Body()))
 	})
 	took, allocated := time.Since(start), mallocs()-objects
-	r.res.ReadSeconds, r.res.ReadRecordsPerSec = took.Seconds(), rate(float64(records), took)
-	r.res.ReadMBPerSec, r.res.ReadAllocsPerRecord = rate(float64(size)/1e6, took), per(float64(allocated), records)
+	r.res.ReadSeconds, r.res.ReadRecordsPerSec = took.Seconds(), load.Rate(float64(records), took)
+	r.res.ReadMBPerSec, r.res.ReadAllocsPerRecord = load.Rate(float64(size)/1e6, took), load.Per(float64(allocated), records)
 	return err
 }
 
@@ -262,7 +263,7 @@ func (r *corpusRun) compareAll(ctx context.Context) error {
 	seen := int64(0)
 	err := r.each(ctx, func(topic string, rec *stratalog.Record) {
 		if seen++; seen%256 == 0 {
-			r.progress.tell("compare", seen, int64(len(r.files)))
+			r.progress.Tell("compare", seen, int64(len(r.files)))
 		}
 		value, _ := codec.FindProperty(rec.Properties(), KeyProperty)
 		key := string(value)
@@ -282,7 +283,7 @@ func (r *corpusRun) compareAll(ctx context.Context) error {
 			r.res.Verified++
 		}
 	})
-	r.progress.tell("compare", int64(len(r.files)), int64(len(r.files)))
+	r.progress.Tell("compare", int64(len(r.files)), int64(len(r.files)))
 	if r.res.Missing = int64(len(open)); r.res.Missing > 0 && r.res.FirstWrong == "" {
 		r.res.FirstWrong = fmt.Sprintf("file %q is in no queue", slices.Min(slices.Collect(maps.Keys(open))))
 	}

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/stratalog/stratalog"
 	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/perf/load"
 )
 
 // GetConfig describes a read run over an existing store. It is read without its
@@ -20,79 +21,42 @@ type GetConfig struct {
 	Dir string
 	// Topic restricts the run to one topic, if not empty.
 	Topic string
-	// Count is how many records are read; a sequential run starts over at the
-	// end.
-	Count int64
-	// Random reads at random places, else every queue is read from its start.
+	// Count is how many records are read, 0 to read for Duration; a
+	// sequential run starts over at the end.
+	Count    int64
+	Duration time.Duration
+	// Random reads at random places, else every queue is read from its start,
+	// by several readers each a part of the queues.
 	Random bool
 	// Batch is how many records each Get asks for.
 	Batch int
+	// Readers is how many goroutines read.
+	Readers int
 	// Seed chooses the random places.
 	Seed uint64
 	// BodySeed, if not 0, is the seed of the append run that wrote the
-	// records: each body is compared with it.
+	// records, and Sizes its sizes: each body is compared.
 	BodySeed uint64
+	Sizes    load.Sizes
 	// NoVerifyReads skips the checksum of each record, to see what it costs.
 	NoVerifyReads bool
+	// Progress, if not nil, is told how far the run is.
+	Progress load.Progress
 }
 
 // Validate checks the numbers.
-func (c GetConfig) Validate() error {
+func (c *GetConfig) Validate() error {
 	switch {
-	case c.Count < 1:
-		return fmt.Errorf("count: %d is not positive", c.Count)
+	case c.Count < 0 || c.Count == 0 && c.Duration <= 0:
+		return fmt.Errorf("count: %d is not positive, and there is no duration", c.Count)
+	case c.Count > 0 && c.Duration != 0:
+		return errors.New("a count and a duration exclude each other")
 	case c.Batch < 1 || c.Batch > stratalog.MaxCount:
 		return fmt.Errorf("batch: %d is not in 1..%d", c.Batch, stratalog.MaxCount)
+	case c.Readers < 1 || c.Readers > 1<<10:
+		return fmt.Errorf("readers: %d is not in 1..%d", c.Readers, 1<<10)
 	}
 	return nil
-}
-
-// GetResult is what a read run did and how fast. An operation is one Get.
-type GetResult struct {
-	Order    string `json:"order"`
-	Batch    int    `json:"batch"`
-	Seed     uint64 `json:"seed"`
-	Checksum bool   `json:"verified_reads"`
-	Queues   int    `json:"queues"`
-
-	Gets    int64 `json:"gets"`
-	Records int64 `json:"records"`
-	// Interrupted tells that the run ended before all records were read.
-	Interrupted   bool    `json:"interrupted,omitempty"`
-	Seconds       float64 `json:"seconds"`
-	RecordsPerSec float64 `json:"records_per_s"`
-	// MBPerSec counts bodies only, in 10^6 bytes.
-	MBPerSec    float64 `json:"mb_per_s"`
-	NsPerOp     float64 `json:"ns_per_op"`
-	NsPerRecord float64 `json:"ns_per_record"`
-	AllocsPerOp float64 `json:"allocs_per_op"`
-	Latency     Latency `json:"latency_us"`
-	// Verified counts the records that were found right: by their checksum,
-	// their place and, with a body seed, their content.
-	Verified   int64  `json:"verified"`
-	Wrong      int64  `json:"wrong"`
-	FirstWrong string `json:"first_wrong,omitempty"`
-}
-
-// Err returns a *WrongError if any record was wrong.
-func (r *GetResult) Err() error {
-	if r.Wrong == 0 {
-		return nil
-	}
-	return &WrongError{Wrong: r.Wrong, First: r.FirstWrong}
-}
-
-// Table writes the result for people.
-func (r *GetResult) Table(w io.Writer) error {
-	return writeTable(w, append(interrupted(r.Interrupted), []row{
-		{"order", fmt.Sprintf("%s over %d queues, %d records a get", r.Order, r.Queues, r.Batch)},
-		{"records", fmt.Sprintf("%d in %d gets", r.Records, r.Gets)},
-		{"rate", fmt.Sprintf("%.0f records/s, %.1f MB/s, %.3f s", r.RecordsPerSec, r.MBPerSec, r.Seconds)},
-		{"per get", fmt.Sprintf("%.0f ns, %.3f allocations", r.NsPerOp, r.AllocsPerOp)},
-		{"latency us", fmt.Sprintf("p50 %.1f  p99 %.1f  p99.9 %.1f  max %.1f  mean %.1f",
-			r.Latency.P50, r.Latency.P99, r.Latency.P999, r.Latency.Max, r.Latency.Mean)},
-		{"verified", fmt.Sprintf("%d (%d wrong)", r.Verified, r.Wrong)},
-	}...))
 }
 
 // queueSpan is a queue with its live offsets.
@@ -121,147 +85,207 @@ func spans(g getter, topic string) []queueSpan {
 
 // RunGet reads, with verified reads, and reports the rate. If ctx ends while it
 // measures, both are returned: what was measured by then, and the error.
-func RunGet(ctx context.Context, cfg GetConfig, progress Progress) (res *GetResult, err error) {
+func RunGet(ctx context.Context, cfg GetConfig) (run *load.Run, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	reader, err := stratalog.OpenReader(ctx, stratalog.Options{Dir: cfg.Dir, NoVerifyReads: cfg.NoVerifyReads}, stratalog.ReaderOptions{})
+	r, err := stratalog.OpenReader(ctx, stratalog.Options{Dir: cfg.Dir, NoVerifyReads: cfg.NoVerifyReads}, stratalog.ReaderOptions{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
-	run := &getRun{cfg: cfg, reader: reader, spans: spans(reader, cfg.Topic), progress: progress,
-		rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed^golden)), histogram: newHistogram()}
-	if len(run.spans) == 0 {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	all := spans(r, cfg.Topic)
+	if len(all) == 0 {
 		return nil, contract.NewError(contract.KindNotFound, contract.OpRead, contract.ComponentStore, "no queue holds a record", nil)
 	}
-	for _, s := range run.spans {
-		run.total += s.end - s.first
+	g := &getRun{cfg: cfg, store: r, spans: all}
+	for _, s := range all {
+		g.total += s.end - s.first
 	}
 	if cfg.BodySeed != 0 {
-		run.bodies = NewBodies(cfg.BodySeed, 64<<10)
+		g.bodies = load.NewBodies(cfg.BodySeed, cfg.Sizes)
 	}
-	return run.measure(ctx)
+	return g.measure(ctx)
 }
 
 // getRun is one run over an open reader.
 type getRun struct {
-	cfg       GetConfig
-	reader    getter
-	spans     []queueSpan
-	total     int64
-	bodies    *Bodies
-	progress  Progress
-	rng       *rand.Rand
-	histogram *hdrhistogram.Histogram
+	cfg    GetConfig
+	store  getter
+	spans  []queueSpan
+	total  int64
+	bodies *load.Bodies
 
-	// at is where a sequential run goes on: a span and an offset in it.
-	at   int
-	next int64
+	began time.Time
+	read  atomic.Int64 // for the progress
+}
 
-	res   GetResult
-	bytes int64
+// newRun returns a run that says how it was configured.
+func (g *getRun) newRun() *load.Run {
+	c, order := g.cfg, "sequential"
+	if c.Random {
+		order = "random"
+	}
+	how := "checksum and place of every record"
+	if c.NoVerifyReads {
+		how = "place of every record"
+	}
+	if g.bodies != nil {
+		how += ", every byte of the body"
+	}
+	return &load.Run{Schema: load.Schema, Engine: "stratalog", Workload: "get", Started: time.Now().UTC(), Env: load.Environment(c.Dir), Seed: c.Seed,
+		Promise: "reads only what is durable", Verified: load.Verify{How: how},
+		Config: []load.Param{{Name: "order", Value: order}, {Name: "readers", Value: strconv.Itoa(c.Readers)}, {Name: "batch", Value: strconv.Itoa(c.Batch)},
+			{Name: "checksums", Value: strconv.FormatBool(!c.NoVerifyReads)}, {Name: "queues", Value: strconv.Itoa(len(g.spans))},
+			{Name: "records in the store", Value: strconv.FormatInt(g.total, 10)}}}
+}
+
+func (g *getRun) measure(ctx context.Context) (*load.Run, error) {
+	run := g.newRun()
+	warm := &getWorker{g: g, rng: rand.New(rand.NewPCG(g.cfg.Seed, 0)), all: load.NewRecorder(nil), step: 1}
+	for warm.read < min(1000, g.total) {
+		if _, err := warm.get(ctx, g.cfg.Batch); err != nil {
+			return nil, err
+		}
+	}
+	warm.out.Release()
+
+	meter := load.StartMeter()
+	g.began = time.Now()
+	line := load.NewTimeline(g.began, time.Second)
+	stop := load.Telling(g.cfg.Progress, "get", &g.read, g.cfg.Count)
+	workers := make([]*getWorker, min(g.cfg.Readers, len(g.spans)))
+	if g.cfg.Random {
+		workers = make([]*getWorker, g.cfg.Readers)
+	}
+	errs := make([]error, len(workers))
+	var wg sync.WaitGroup
+	for i := range workers {
+		w := &getWorker{g: g, rng: rand.New(rand.NewPCG(g.cfg.Seed, uint64(i)+1)), all: load.NewRecorder(line), at: i, step: len(workers),
+			limit: g.cfg.Count*int64(i+1)/int64(len(workers)) - g.cfg.Count*int64(i)/int64(len(workers))}
+		workers[i] = w
+		wg.Go(func() { errs[i] = w.run(ctx) })
+	}
+	wg.Wait()
+	took, end := time.Since(g.began), time.Now()
+	stop()
+
+	op := load.Op{Name: "get", Arrivals: load.Closed.String(), Seconds: took.Seconds()}
+	var all []load.Histogram
+	for _, w := range workers {
+		w.all.Flush()
+		all = append(all, w.all.Histogram)
+		op.Count, op.Records, op.Bytes = op.Count+w.all.Count(), op.Records+w.read, op.Bytes+w.bytes
+		run.Verified.Records, run.Verified.Wrong = run.Verified.Records+w.right, run.Verified.Wrong+w.wrong
+		if run.Verified.First == "" {
+			run.Verified.First = w.first
+		}
+	}
+	op.Latency, op.Series = load.Summary(all...), line.Points(end)
+	op.RecordsPerSec, op.MBPerSec = load.Rate(float64(op.Records), took), load.Rate(float64(op.Bytes)/1e6, took)
+	run.Ops, run.Usage = []load.Op{op}, meter.Stop(op.Records, op.Bytes)
+	err := errors.Join(errs...)
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	run.Interrupted, run.Verified.OK = err != nil, err == nil && run.Verified.Wrong == 0
+	return run, err
+}
+
+// getWorker is one reader.
+type getWorker struct {
+	g   *getRun
+	rng *rand.Rand
+	out stratalog.Records
+	all *load.Recorder
+
+	// at and next are where a sequential run goes on: a span, every step-th of
+	// which is this reader's, and an offset in it.
+	at, step int
+	next     int64
+
+	limit        int64 // of records to read, if the run has one
+	read, bytes  int64
+	right, wrong int64
+	first        string
+}
+
+func (w *getWorker) run(ctx context.Context) error {
+	defer w.out.Release()
+	for ctx.Err() == nil {
+		batch := w.g.cfg.Batch
+		if w.g.cfg.Count > 0 {
+			batch = int(min(int64(batch), w.limit-w.read))
+		} else if time.Since(w.g.began) >= w.g.cfg.Duration {
+			batch = 0
+		}
+		if batch == 0 {
+			return nil
+		}
+		n, err := w.get(ctx, batch)
+		if err != nil {
+			return err
+		}
+		w.g.read.Add(int64(n))
+	}
+	return ctx.Err()
 }
 
 // place returns where the next Get reads.
-func (r *getRun) place() (queueSpan, int64) {
-	if r.cfg.Random {
-		n := r.rng.Int64N(r.total)
-		for _, s := range r.spans {
+func (w *getWorker) place() (queueSpan, int64) {
+	spans := w.g.spans
+	if w.g.cfg.Random {
+		n := w.rng.Int64N(w.g.total)
+		for _, s := range spans {
 			if n < s.end-s.first {
 				return s, s.first + n
 			}
 			n -= s.end - s.first
 		}
 	}
-	if r.next >= r.spans[r.at].end {
-		r.at = (r.at + 1) % len(r.spans)
-		r.next = 0
-	}
-	s := r.spans[r.at]
-	return s, max(r.next, s.first)
-}
-
-func (r *getRun) measure(ctx context.Context) (*GetResult, error) {
-	var out stratalog.Records
-	defer out.Release()
-	warm := min(1000, r.cfg.Count/10)
-	for read := int64(0); read < warm; {
-		n, err := r.get(ctx, &out, int(min(int64(r.cfg.Batch), warm-read)))
-		if err != nil {
-			return nil, err
+	if w.next >= spans[w.at].end {
+		if w.at += w.step; w.at >= len(spans) {
+			w.at %= w.step
 		}
-		read += n
+		w.next = 0
 	}
-	r.at, r.next, r.bytes, r.res = 0, 0, 0, GetResult{}
-	r.histogram.Reset()
-	objects, start := mallocs(), time.Now()
-	var err error
-	for r.res.Records < r.cfg.Count {
-		if err = ctx.Err(); err == nil {
-			_, err = r.get(ctx, &out, int(min(int64(r.cfg.Batch), r.cfg.Count-r.res.Records)))
-		}
-		if err != nil {
-			if ctx.Err() == nil {
-				return nil, err
-			}
-			break
-		}
-		if r.res.Gets%4096 == 0 {
-			r.progress.tell("get", r.res.Records, r.cfg.Count)
-		}
-	}
-	took, allocated := time.Since(start), mallocs()-objects
-	r.progress.tell("get", r.res.Records, r.cfg.Count)
-
-	res := r.res
-	res.Interrupted = err != nil
-	res.Order, res.Batch, res.Seed, res.Checksum, res.Queues = "sequential", r.cfg.Batch, r.cfg.Seed, !r.cfg.NoVerifyReads, len(r.spans)
-	if r.cfg.Random {
-		res.Order = "random"
-	}
-	res.Seconds, res.RecordsPerSec, res.MBPerSec = took.Seconds(), rate(float64(res.Records), took), rate(float64(r.bytes)/1e6, took)
-	res.NsPerOp, res.NsPerRecord = per(float64(took), res.Gets), per(float64(took), res.Records)
-	res.AllocsPerOp, res.Latency = per(float64(allocated), res.Gets), summary([]*hdrhistogram.Histogram{r.histogram})
-	return &res, err
+	s := spans[w.at]
+	return s, max(w.next, s.first)
 }
 
 // get does one Get of up to count records and checks them.
-func (r *getRun) get(ctx context.Context, out *stratalog.Records, count int) (int64, error) {
-	s, at := r.place()
+func (w *getWorker) get(ctx context.Context, count int) (int, error) {
+	s, at := w.place()
 	start := time.Now()
-	err := r.reader.Get(ctx, stratalog.Request{Topic: s.topic, QueueID: s.queue, Offset: at, MaxCount: count}, out)
-	record(r.histogram, time.Since(start))
-	r.res.Gets++
+	err := w.g.store.Get(ctx, stratalog.Request{Topic: s.topic, QueueID: s.queue, Offset: at, MaxCount: count}, &w.out)
+	end := time.Now()
 	if err != nil {
 		return 0, err
 	}
-	if out.Next <= at {
+	w.all.Add(end.Sub(start), int64(w.out.Len()), end)
+	if w.out.Next <= at || w.out.Len() == 0 {
 		return 0, contract.NewError(contract.KindUnavailable, contract.OpRead, contract.ComponentStore,
-			fmt.Sprintf("%s/%d at %d: %v", s.topic, s.queue, at, out.Status), nil)
+			fmt.Sprintf("%s/%d at %d: %v", s.topic, s.queue, at, w.out.Status), nil)
 	}
-	r.next = out.Next
-	for i := range out.Len() {
-		rec := out.At(i)
-		r.bytes += int64(len(rec.Body()))
-		if r.bodies != nil && len(rec.Body()) > r.bodies.maxSize {
-			r.bodies = NewBodies(r.cfg.BodySeed, 2*len(rec.Body()))
-		}
+	w.next = w.out.Next
+	for i := range w.out.Len() {
+		rec := w.out.At(i)
+		w.bytes += int64(len(rec.Body()))
 		switch {
 		case rec.QueueOffset() != at+int64(i):
-			r.wrong("%s/%d at %d: the record says %d", s.topic, s.queue, at+int64(i), rec.QueueOffset())
-		case r.bodies != nil && !r.bodies.Check(rec.Body(), int64(rec.Flag())):
-			r.wrong("%s/%d at %d: the body is not that of message %d", s.topic, s.queue, at+int64(i), rec.Flag())
+			w.fault("%s/%d at %d: the record says %d", s.topic, s.queue, at+int64(i), rec.QueueOffset())
+		case w.g.bodies != nil && !w.g.bodies.Check(rec.Body(), int64(rec.Flag())):
+			w.fault("%s/%d at %d: the body is not that of message %d", s.topic, s.queue, at+int64(i), rec.Flag())
 		default:
-			r.res.Verified++
+			w.right++
 		}
 	}
-	r.res.Records += int64(out.Len())
-	return int64(out.Len()), nil
+	w.read += int64(w.out.Len())
+	return w.out.Len(), nil
 }
 
-func (r *getRun) wrong(format string, args ...any) {
-	if r.res.Wrong++; r.res.FirstWrong == "" {
-		r.res.FirstWrong = fmt.Sprintf(format, args...)
+func (w *getWorker) fault(format string, args ...any) {
+	if w.wrong++; w.first == "" {
+		w.first = fmt.Sprintf(format, args...)
 	}
 }

@@ -2,75 +2,34 @@ package perf
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/internal/vfs"
+	"github.com/stratalog/stratalog/perf/load"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childVariable makes this binary the process that fills a store.
+const childVariable = "STRATALOG_PERF_TEST_CHILD"
 
-func TestBodies(t *testing.T) {
-	b, same, other := NewBodies(1, 5000), NewBodies(1, 4096), NewBodies(2, 5000)
-	for _, size := range []int{0, 1, 7, 8, 9, 100, 4096} {
-		seen := map[string]int64{}
-		for seq := range int64(300) {
-			body := make([]byte, size)
-			b.Fill(body, seq)
-			if !b.Check(body, seq) || !same.Check(body, seq) {
-				t.Fatalf("size %d: body %d is not itself", size, seq)
-			}
-			if size < 8 {
-				continue
-			}
-			if before, ok := seen[string(body)]; ok {
-				t.Fatalf("size %d: bodies %d and %d are equal", size, before, seq)
-			}
-			seen[string(body)] = seq
-			if other.Check(body, seq) || b.Check(body, seq+1) {
-				t.Fatalf("size %d: body %d passes for another", size, seq)
-			}
-			for _, at := range []int{0, size / 2, size - 1} {
-				body[at] ^= 1
-				if b.Check(body, seq) {
-					t.Fatalf("size %d: body %d with a bit flipped at %d passes", size, seq, at)
-				}
-				body[at] ^= 1
-			}
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		if err := RunRestartChild(context.Background(), os.Stdin, os.Stdout); err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
 		}
+		os.Exit(0)
 	}
-	if b.Check(make([]byte, 5001), 0) {
-		t.Error("a body that is too long passes")
-	}
-}
-
-func TestShare(t *testing.T) {
-	for _, c := range []struct {
-		records   int64
-		producers int
-	}{{1, 1}, {10, 3}, {3, 10}, {64, 64}, {1000, 7}} {
-		next := int64(0)
-		for p := range c.producers {
-			from, to := share(c.records, c.producers, p)
-			if from != next || to < from {
-				t.Fatalf("%+v: producer %d has [%d,%d), want from %d", c, p, from, to, next)
-			}
-			for seq := from; seq < to; seq++ {
-				if got := producerOf(c.records, c.producers, seq); got != p {
-					t.Fatalf("%+v: message %d is of producer %d, want %d", c, seq, got, p)
-				}
-			}
-			next = to
-		}
-		if next != c.records {
-			t.Fatalf("%+v: %d messages are shared out", c, next)
-		}
-	}
+	goleak.VerifyTestMain(m)
 }
 
 func TestTopicOf(t *testing.T) {
@@ -84,36 +43,59 @@ func TestTopicOf(t *testing.T) {
 	}
 }
 
-// config is a small append run.
-func config(dir string) AppendConfig {
-	return AppendConfig{Dir: dir, Records: 500, Warmup: 20, Size: 100, Producers: 3, Topics: 2, Queues: 3,
-		Durability: stratalog.Sync, SegmentSize: 64 << 10, Seed: 42}
+// config is a small run.
+func config(dir string) Config {
+	return Config{Dir: dir, Load: load.Spec{Records: 500, Warmup: 20, Producers: 3, Seed: 42}, Sizes: load.FixedSize(100), Topics: 2, Queues: 3,
+		Durability: stratalog.Sync, SegmentSize: 64 << 10}
+}
+
+// right checks a run of which every byte must be as it was.
+func right(t *testing.T, run *load.Run, err error, records int64) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := run.Verified; run.Err() != nil || !v.OK || v.Records != records || run.Interrupted {
+		t.Fatalf("%+v", v)
+	}
+	if op := run.Ops[0]; op.Latency.Count != op.Count || op.Latency.Max < op.Latency.P50 || op.Seconds <= 0 || len(op.Series) == 0 {
+		t.Fatalf("%+v", op)
+	}
+	if _, err := json.Marshal(run); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestRunAppend(t *testing.T) {
-	for name, change := range map[string]func(*AppendConfig){
-		"sync":         func(*AppendConfig) {},
-		"async":        func(c *AppendConfig) { c.Async = 16 },
-		"memory mmap":  func(c *AppendConfig) { c.Durability, c.WritePath = stratalog.Memory, stratalog.WriteMmap },
-		"memory async": func(c *AppendConfig) { c.Durability, c.Async = stratalog.Memory, 4 },
-		"interval":     func(c *AppendConfig) { c.Durability, c.WritePath = stratalog.Interval, stratalog.WritePwrite },
-		"empty bodies": func(c *AppendConfig) { c.Size = 0 },
-		"few":          func(c *AppendConfig) { c.Records, c.Warmup, c.Producers = 2, 0, 8 },
+	corpus := t.TempDir()
+	if err := os.WriteFile(filepath.Join(corpus, "one"), []byte("a body of a corpus"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"sync":         func(*Config) {},
+		"async":        func(c *Config) { c.Load.Async = 16 },
+		"memory mmap":  func(c *Config) { c.Durability, c.WritePath = stratalog.Memory, stratalog.WriteMmap },
+		"memory async": func(c *Config) { c.Durability, c.Load.Async = stratalog.Memory, 4 },
+		"interval":     func(c *Config) { c.Durability, c.WritePath = stratalog.Interval, stratalog.WritePwrite },
+		"empty bodies": func(c *Config) { c.Sizes = load.FixedSize(0) },
+		"corpus":       func(c *Config) { c.Corpus = corpus },
+		"few":          func(c *Config) { c.Load.Records, c.Load.Warmup, c.Load.Producers = 2, 0, 8 },
+		"fixed":        func(c *Config) { c.Load.Arrivals, c.Load.Rate, c.Load.Async = load.Fixed, 20_000, 64 },
+		"random":       func(c *Config) { c.Load.Arrivals, c.Load.Rate = load.Random, 20_000 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t.TempDir())
 			change(&cfg)
 			phases := map[string]bool{}
+			cfg.Load.Progress = func(phase string, done, total int64) { phases[phase] = done <= total }
 			for range 2 { // into a new store, then into an existing one
-				res, err := RunAppend(context.Background(), cfg, func(phase string, done, total int64) { phases[phase] = done <= total })
-				if err != nil {
-					t.Fatal(err)
+				run, err := RunAppend(context.Background(), cfg)
+				right(t, run, err, cfg.Load.Records+cfg.Load.Warmup)
+				if cfg.Durability == stratalog.Sync && run.Log.Syncs == 0 || run.Log.Bytes == 0 || run.Ops[0].Records != cfg.Load.Records {
+					t.Fatalf("%+v", run)
 				}
-				if err := res.Err(); err != nil || res.Verified != cfg.Records {
-					t.Fatalf("%v, %+v", err, res)
-				}
-				if res.Latency.Max < res.Latency.P50 || cfg.Durability == stratalog.Sync && res.Syncs == 0 || res.DiskBytesPerRecord < float64(cfg.Size) {
-					t.Fatalf("%+v", res)
+				if run.Log.Calls["write"]+run.Log.Calls["mapwrite"] == 0 || run.Usage.Allocs == 0 || run.Usage.PeakRSS == 0 {
+					t.Errorf("%+v, %+v", run.Log, run.Usage)
 				}
 			}
 			if !phases["append"] || !phases["read back"] {
@@ -123,140 +105,279 @@ func TestRunAppend(t *testing.T) {
 	}
 }
 
-func TestRunAppendInvalid(t *testing.T) {
-	for name, change := range map[string]func(*AppendConfig){
-		"records":   func(c *AppendConfig) { c.Records = 0 },
-		"many":      func(c *AppendConfig) { c.Records = 1 << 31 },
-		"size":      func(c *AppendConfig) { c.Size = -1 },
-		"producers": func(c *AppendConfig) { c.Producers = 0 },
-		"queues":    func(c *AppendConfig) { c.Queues = 0 },
-		"async":     func(c *AppendConfig) { c.Async = -1 },
-		"segment":   func(c *AppendConfig) { c.SegmentSize = 1 },
+func TestRunInvalid(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"records":   func(c *Config) { c.Load.Records = 0 },
+		"many":      func(c *Config) { c.Load.Records = 1 << 31 },
+		"producers": func(c *Config) { c.Load.Producers = 0 },
+		"queues":    func(c *Config) { c.Queues = 0 },
+		"async":     func(c *Config) { c.Load.Async = -1 },
+		"segment":   func(c *Config) { c.SegmentSize = 1 },
+		"corpus":    func(c *Config) { c.Corpus = filepath.Join(c.Dir, "none") },
 	} {
 		cfg := config(t.TempDir())
 		change(&cfg)
-		if _, err := RunAppend(context.Background(), cfg, nil); err == nil {
+		if _, err := RunAppend(context.Background(), cfg); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-}
-
-func TestRunAppendCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx := context.Background()
+	if _, err := RunTail(ctx, TailConfig{Config: config(t.TempDir()), Batch: 0}); err == nil {
+		t.Error("tail: a batch of 0 is taken")
+	}
+	if _, err := RunMixed(ctx, MixedConfig{TailConfig: TailConfig{Config: config(t.TempDir()), Batch: 1}, Keep: -1}); err == nil {
+		t.Error("mixed: a negative size is taken")
+	}
 	cfg := config(t.TempDir())
-	cfg.Records = 1 << 30
-	opened := false
-	cfg.Opened = func(stratalog.LoadReport) { opened = true }
-	res, err := RunAppend(ctx, cfg, func(phase string, _, _ int64) {
-		if phase == "append" {
-			cancel()
-		}
-	})
-	cancel()
-	if !errors.Is(err, context.Canceled) || res == nil || !res.Interrupted || res.Records == 0 || res.Records == cfg.Records || !opened {
-		t.Fatalf("%v, %+v", err, res)
+	cfg.Load.Async = 1
+	if _, err := RunRoll(ctx, cfg); err == nil {
+		t.Error("roll: async is taken")
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Dir, "abort")); !os.IsNotExist(err) {
-		t.Errorf("not closed cleanly: %v", err)
+	if _, err := RunRestart(ctx, RestartConfig{Config: config(t.TempDir()), LogSizes: []int64{1 << 20}, Rounds: 1}); err == nil {
+		t.Error("restart: no child is taken")
 	}
 }
 
-// TestReadBackNotices appends other messages than the run says, in every way in
-// which they can be others.
+func TestRunCancelled(t *testing.T) {
+	for name, do := range map[string]func(context.Context, Config) (*load.Run, error){
+		"append": RunAppend,
+		"roll":   RunRoll,
+		"tail": func(ctx context.Context, c Config) (*load.Run, error) {
+			return RunTail(ctx, TailConfig{Config: c, Followers: 2, Batch: 8})
+		},
+		"mixed": func(ctx context.Context, c Config) (*load.Run, error) {
+			return RunMixed(ctx, MixedConfig{TailConfig: TailConfig{Config: c, Followers: 1, Batch: 8}, Keep: 1 << 20})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			cfg := config(t.TempDir())
+			cfg.Load.Records = 1 << 30
+			opened := false
+			cfg.Opened = func(stratalog.LoadReport) { opened = true }
+			cfg.Load.Progress = func(phase string, _, _ int64) {
+				if phase == name {
+					cancel()
+				}
+			}
+			if name == "roll" {
+				name = "append" // its phase
+			}
+			run, err := do(ctx, cfg)
+			if !errors.Is(err, context.Canceled) || run == nil || !run.Interrupted || run.Ops[0].Records == 0 || run.Verified.OK || !opened {
+				t.Fatalf("%v, %+v", err, run)
+			}
+			if _, err := os.Stat(filepath.Join(cfg.Dir, "abort")); !os.IsNotExist(err) {
+				t.Errorf("not closed cleanly: %v", err)
+			}
+		})
+	}
+}
+
+func TestRunTail(t *testing.T) {
+	for _, followers := range []int{0, 1, 3} {
+		cfg := TailConfig{Config: config(t.TempDir()), Followers: followers, Batch: 4}
+		for range 2 {
+			run, err := RunTail(context.Background(), cfg)
+			right(t, run, err, 520*int64(max(followers, 1)))
+			if followers > 0 && (len(run.Ops) != 2 || run.Ops[1].Records != 500*int64(followers) || run.Ops[1].Latency.Min <= 0) {
+				t.Errorf("%d followers: %+v", followers, run.Ops)
+			}
+		}
+	}
+}
+
+// TestStallShows checks that a sync of half a second is in the tail of an open
+// loop's latencies, of the appends and of what followers saw.
+func TestStallShows(t *testing.T) {
+	fault := vfs.NewFault(vfs.OS())
+	stall := fault.Add(vfs.Rule{Kinds: vfs.KindsOf(vfs.OpDatasync), Path: "commitlog/*", At: 100,
+		Hook: func(vfs.Op) { time.Sleep(500 * time.Millisecond) }})
+	cfg := TailConfig{Config: config(t.TempDir()), Followers: 1, Batch: 32}
+	cfg.FS, cfg.SegmentSize = fault, 8<<20
+	cfg.Load.Arrivals, cfg.Load.Rate, cfg.Load.Async = load.Fixed, 2000, 1024
+	cfg.Load.Records, cfg.Load.Duration = 0, 2*time.Second
+	run, err := RunTail(context.Background(), cfg)
+	right(t, run, err, 4020)
+	if stall.Fired() != 1 {
+		t.Fatal("the sync was not delayed")
+	}
+	// A quarter of all messages was due during the stall, so p99.9 is near its end.
+	for _, op := range run.Ops {
+		if op.Latency.Max < 490e3 || op.Latency.P999 < 450e3 || op.Latency.P90 < 200e3 {
+			t.Errorf("%s: %v", op.Name, op.Latency)
+		}
+	}
+}
+
+func TestRunRoll(t *testing.T) {
+	cfg := config(t.TempDir())
+	run, err := RunRoll(context.Background(), cfg)
+	right(t, run, err, 520)
+	if run.Log.Rolls == 0 || len(run.Ops) != 2 || run.Ops[1].Count < run.Log.Rolls || run.Ops[1].Count > 3*run.Log.Rolls {
+		t.Errorf("%+v, %d at a roll", run.Log, run.Ops[1].Count)
+	}
+}
+
+func TestRunMixed(t *testing.T) {
+	cfg := MixedConfig{TailConfig: TailConfig{Config: config(t.TempDir()), Followers: 2, Batch: 16}, Backlog: 500, Keep: 128 << 10,
+		RetainEvery: 5 * time.Millisecond}
+	cfg.Load.Arrivals, cfg.Load.Rate, cfg.Load.Records = load.Fixed, 2000, 1500
+	run, err := RunMixed(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := run.Verified; run.Err() != nil || !v.OK || v.Records < 3000 {
+		t.Fatalf("%+v", v)
+	}
+	if len(run.Ops) != 3 || run.Ops[2].Name != "scan" || run.Ops[2].Records == 0 || run.Ops[0].Records != 1500 {
+		t.Errorf("%+v", run.Ops)
+	}
+	log, err := filepath.Glob(filepath.Join(cfg.Dir, "commitlog", "*"))
+	if err != nil || len(log) == 0 || filepath.Base(log[0]) == strings.Repeat("0", 20) {
+		t.Errorf("%v: nothing was retired: %v", err, log)
+	}
+}
+
+func TestRunRestart(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := RestartConfig{Config: config(t.TempDir()), LogSizes: []int64{1 << 20, 2 << 20}, Rounds: 2, Child: func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, self)
+		cmd.Env = append(os.Environ(), childVariable+"=1")
+		return cmd
+	}}
+	cfg.SegmentSize = 512 << 10
+	run, err := RunRestart(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := run.Verified; run.Err() != nil || !v.OK || v.Records < 4*(3<<20)/300 {
+		t.Fatalf("%+v", v)
+	}
+	if len(run.Ops) != 16 {
+		t.Fatalf("%d operations", len(run.Ops))
+	}
+	for _, op := range run.Ops {
+		if op.Count != 2 || op.Latency.Min <= 0 {
+			t.Errorf("%+v", op)
+		}
+	}
+}
+
+// TestReadBackNotices appends other messages than the generator sent, in every
+// way in which they can be others.
 func TestReadBackNotices(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
-		before int64 // messages appended by the run, of 60
-		then   func(r *appendRun) *stratalog.Message
-		first  string
-		lost   int64
-		wrong  int64
+		then  func(s *session) *stratalog.Message
+		lose  bool // the first message of the run is said to have been another's
+		first string
+		lost  int64
+		wrong int64
 	}{
-		"nothing": {60, nil, "", 0, 0},
-		"missing": {59, nil, "message 59, acknowledged, is in no queue", 1, 0},
-		"twice":   {60, func(r *appendRun) *stratalog.Message { return r.nth(7, 7) }, "message 7 is there twice", 0, 1},
-		"unknown": {60, func(r *appendRun) *stratalog.Message { return r.nth(60, 60) }, "was never appended", 0, 1},
-		"body":    {59, func(r *appendRun) *stratalog.Message { return r.nth(59, 58) }, "the body of message 59", 0, 1},
-		"queue": {59, func(r *appendRun) *stratalog.Message {
-			m := r.nth(59, 59)
+		"nothing": {nil, false, "", 0, 0},
+		"twice":   {func(s *session) *stratalog.Message { return s.nth(7, 7) }, false, "message 7 is there twice", 0, 1},
+		"unknown": {func(s *session) *stratalog.Message { return s.nth(60, 60) }, false, "was never sent", 0, 1},
+		"body":    {func(s *session) *stratalog.Message { return s.nth(60, 58) }, false, "the body of message 60", 0, 1},
+		"queue": {func(s *session) *stratalog.Message {
+			m := s.nth(61, 61)
 			m.QueueID ^= 1
 			return m
-		}, "belongs to another queue", 0, 1},
-		"length": {59, func(r *appendRun) *stratalog.Message {
-			m := r.nth(59, 59)
+		}, false, "belongs to another queue", 0, 1},
+		"length": {func(s *session) *stratalog.Message {
+			m := s.nth(61, 61)
 			m.Body = m.Body[:50]
 			return m
-		}, "has 50 bytes", 0, 1},
+		}, false, "the body of message 61", 0, 1},
+		"missing": {nil, true, "message 0, acknowledged, is in no queue", 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t.TempDir())
-			cfg.Records, cfg.Producers, cfg.Queues = 60, 1, 2
-			store, err := openStarted(ctx, stratalog.Options{Dir: cfg.Dir, SegmentSize: cfg.SegmentSize, MaxMessageSize: 1 << 10}, nil)
+			cfg.Load.Records, cfg.Load.Warmup, cfg.Load.Producers, cfg.Topics, cfg.Queues = 60, 0, 1, 1, 2
+			s, err := open(ctx, &cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := closeStore(store); err != nil {
+				if err := s.close(); err != nil {
 					t.Error(err)
 				}
 			}()
-			run := newAppendRun(store, cfg, nil)
-			starts := run.queueEnds()
-			if err := run.append(ctx, "append", c.before, nil); err != nil {
+			starts := s.ends()
+			if _, err := s.gen.Run(ctx, "append"); err != nil {
 				t.Fatal(err)
 			}
 			if c.then != nil {
-				receipt, err := store.Append(ctx, c.then(run), stratalog.Sync)
-				if err != nil {
+				if _, err := s.store.Append(ctx, c.then(s), stratalog.Sync); err != nil {
 					t.Fatal(err)
 				}
-				run.noteEnd(receipt)
 			}
-			if err := run.waitVisible(ctx); err != nil {
+			if err := s.waitVisible(ctx); err != nil {
 				t.Fatal(err)
 			}
-			b := newReadBack(run, starts)
-			if err := b.all(ctx); err != nil {
+			if c.lose {
+				starts[0]++
+			}
+			run, err := s.verify(ctx, &load.Run{}, starts)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if cfg.Records-b.found != c.lost || b.wrong != c.wrong || !strings.Contains(b.first, c.first) {
-				t.Errorf("%d missing, %d wrong, %q", cfg.Records-b.found, b.wrong, b.first)
+			if v := run.Verified; v.Missing != c.lost || v.Wrong != c.wrong || !strings.Contains(v.First, c.first) || v.OK != (c.first == "") {
+				t.Errorf("%+v", v)
 			}
-			res := AppendResult{Missing: c.lost, Wrong: c.wrong, FirstWrong: b.first}
-			var wrong *WrongError
-			if failed := errors.As(res.Err(), &wrong); failed != (c.first != "") {
-				t.Errorf("result: %v", res.Err())
+			var wrong *load.WrongError
+			if failed := errors.As(run.Err(), &wrong); failed != (c.first != "") {
+				t.Errorf("result: %v", run.Err())
 			}
 		})
 	}
 }
 
 // nth is message seq with the body of message body.
-func (r *appendRun) nth(seq, body int64) *stratalog.Message {
-	m := &stratalog.Message{Body: make([]byte, r.cfg.Size)}
-	r.message(m, seq)
-	r.bodies.Fill(m.Body, body)
-	return m
+func (s *session) nth(seq, body int64) *stratalog.Message {
+	p := producer{s: s}
+	p.message(seq, s.cfg.Load.Bodies.Make(nil, body))
+	return &p.m
 }
 
 func TestRunGet(t *testing.T) {
 	cfg := config(t.TempDir())
-	if _, err := RunAppend(context.Background(), cfg, nil); err != nil {
+	if _, err := RunAppend(context.Background(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	for _, random := range []bool{false, true} {
 		for _, batch := range []int{1, 32} {
-			res, err := RunGet(context.Background(), GetConfig{Dir: cfg.Dir, Count: 2000, Random: random, Batch: batch, Seed: 1, BodySeed: cfg.Seed}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Err() != nil || res.Records != 2000 || res.Verified != 2000 || res.Queues != 6 || batch == 1 && res.Gets != 2000 {
-				t.Errorf("random %v, batch %d: %+v", random, batch, res)
+			for _, readers := range []int{1, 4, 9} {
+				get := GetConfig{Dir: cfg.Dir, Count: 2000, Random: random, Batch: batch, Readers: readers, Seed: 1, BodySeed: cfg.Load.Seed, Sizes: cfg.Sizes}
+				run, err := RunGet(context.Background(), get)
+				right(t, run, err, 2000)
+				if op := run.Ops[0]; op.Records != 2000 || batch == 1 && op.Count != 2000 || op.Bytes != 200_000 {
+					t.Errorf("random %v, batch %d: %+v", random, batch, run)
+				}
 			}
 		}
 	}
-	if _, err := RunGet(context.Background(), GetConfig{Dir: cfg.Dir, Count: 1, Batch: stratalog.MaxCount + 1}, nil); err == nil {
-		t.Error("a batch that is too large is taken")
+	get := GetConfig{Dir: cfg.Dir, Count: 50, Batch: 1, Readers: 1, BodySeed: cfg.Load.Seed + 1, Sizes: cfg.Sizes}
+	if run, err := RunGet(context.Background(), get); err != nil || run.Verified.Wrong != 50 || run.Err() == nil || run.Verified.OK {
+		t.Errorf("another seed: %v, %+v", err, run)
+	}
+	get = GetConfig{Dir: cfg.Dir, Duration: 10 * time.Millisecond, Batch: 4, Readers: 2}
+	if run, err := RunGet(context.Background(), get); err != nil || run.Ops[0].Records == 0 || !run.Verified.OK {
+		t.Errorf("for a while: %v, %+v", err, run)
+	}
+	for name, get := range map[string]GetConfig{
+		"batch":   {Dir: cfg.Dir, Count: 1, Batch: stratalog.MaxCount + 1, Readers: 1},
+		"readers": {Dir: cfg.Dir, Count: 1, Batch: 1},
+		"no end":  {Dir: cfg.Dir, Batch: 1, Readers: 1},
+		"topic":   {Dir: cfg.Dir, Count: 1, Batch: 1, Readers: 1, Topic: "none"},
+	} {
+		if _, err := RunGet(context.Background(), get); err == nil {
+			t.Errorf("%s: taken", name)
+		}
 	}
 }
 

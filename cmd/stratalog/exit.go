@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stratalog/stratalog/contract"
-	"github.com/stratalog/stratalog/perf"
+	"github.com/stratalog/stratalog/perf/load"
 )
 
 // The exit codes of every command.
@@ -27,7 +27,7 @@ var errFinding = errors.New("finding")
 // exitCode returns the code for what a command returned. Damage is a finding
 // whichever command meets it.
 func exitCode(err error) int {
-	var wrong *perf.WrongError
+	var wrong *load.WrongError
 	switch {
 	case err == nil:
 		return exitFine

@@ -51,7 +51,6 @@ func TestExitCodes(t *testing.T) {
 		{"inspect", exitFailed, "--dir is missing"},
 		{"append --topic t", exitFailed, "--dir is missing"},
 		{"get --topic t", exitFailed, "--dir is missing"},
-		{"bench append", exitFailed, "--dir is missing"},
 		{"bench get", exitFailed, "--dir is missing"},
 		{"demo", exitFailed, "--source is missing"},
 		{"append --dir " + good, exitFailed, "--topic is missing"},

@@ -160,7 +160,7 @@ func (fi faultInterceptor) before(op Op) verdict {
 	return v
 }
 
-func (fi faultInterceptor) after(op Op, v *verdict, p []byte, _ int, _ error) {
+func (fi faultInterceptor) after(op Op, v verdict, p []byte, _ int, _ error) {
 	for _, i := range v.rules {
 		if i.rule.Corrupt != nil && len(p) > 0 {
 			i.rule.Corrupt(p, op.Offset)

@@ -52,6 +52,15 @@ func (k OpKind) String() string {
 	return "unknown"
 }
 
+// OpKinds returns all kinds, in order.
+func OpKinds() []OpKind {
+	all := make([]OpKind, opKinds)
+	for i := range all {
+		all[i] = OpKind(i)
+	}
+	return all
+}
+
 // Kinds is a set of operation kinds. The zero value is the empty set.
 type Kinds uint32
 

@@ -25,6 +25,15 @@ func NewTrace(inner FS) *Trace {
 	return t
 }
 
+// WithHoles lets files tell where their written blocks end, if those below can,
+// and returns t. The log zeroes blocks ahead of its tail in the background only
+// if it can ask for that: so traced it works as it does untraced, and its writes
+// cannot be foretold one by one any more. It must be called before any Open.
+func (t *Trace) WithHoles() *Trace {
+	t.holes = true
+	return t
+}
+
 // OnOp has f called after each operation with the bytes that a read or write
 // moved and the outcome; nil ends that. Calls may come at the same time.
 func (t *Trace) OnOp(f func(op Op, n int, err error)) {
@@ -85,7 +94,7 @@ type traceInterceptor struct{ t *Trace }
 
 func (ti traceInterceptor) before(Op) verdict { return verdict{} }
 
-func (ti traceInterceptor) after(op Op, _ *verdict, _ []byte, n int, err error) {
+func (ti traceInterceptor) after(op Op, _ verdict, _ []byte, n int, err error) {
 	t := ti.t
 	op.Seq = t.seq.Add(1)
 	t.counts[op.Kind].Add(1)

@@ -14,20 +14,21 @@ type verdict struct {
 }
 
 // skip tells whether the operation is not to be done.
-func (v *verdict) skip() bool { return v.err != nil || v.lie }
+func (v verdict) skip() bool { return v.err != nil || v.lie }
 
 // interceptor sees every operation that goes through a wrapFS.
 type interceptor interface {
 	before(op Op) verdict
 	// after is told the outcome; n is how many bytes a read or write moved.
 	// For a read, p is what it brought.
-	after(op Op, v *verdict, p []byte, n int, err error)
+	after(op Op, v verdict, p []byte, n int, err error)
 }
 
 // wrapFS passes every operation to inner, by way of an interceptor.
 type wrapFS struct {
 	inner FS
 	ic    interceptor
+	holes bool // pass NextHole on
 }
 
 // plain does an operation that has no result but its error.
@@ -37,7 +38,7 @@ func (w *wrapFS) plain(op Op, do func() error) error {
 	if !v.skip() {
 		err = do()
 	}
-	w.ic.after(op, &v, nil, 0, err)
+	w.ic.after(op, v, nil, 0, err)
 	return err
 }
 
@@ -49,7 +50,7 @@ func (w *wrapFS) closing(op Op, do func() error) error {
 	if v.err != nil {
 		err = pathErr(op.Kind.String(), op.Path, v.err)
 	}
-	w.ic.after(op, &v, nil, 0, err)
+	w.ic.after(op, v, nil, 0, err)
 	return err
 }
 
@@ -61,7 +62,7 @@ func giving[T any](w *wrapFS, op Op, do func() (T, error)) (T, error) {
 	if err == nil {
 		res, err = do()
 	}
-	w.ic.after(op, &v, nil, 0, err)
+	w.ic.after(op, v, nil, 0, err)
 	return res, err
 }
 
@@ -148,6 +149,14 @@ func (f *wrapFile) Control(fn func(fd uintptr)) error {
 	return pathErr("control", f.path, errors.ErrUnsupported)
 }
 
+// NextHole passes the question on, if that is allowed and the file below knows.
+func (f *wrapFile) NextHole(off int64) (int64, error) {
+	if h, ok := f.inner.(interface{ NextHole(int64) (int64, error) }); ok && f.w.holes {
+		return h.NextHole(off)
+	}
+	return 0, pathErr("seek", f.path, errors.ErrUnsupported)
+}
+
 func (f *wrapFile) Name() string { return f.inner.Name() }
 
 func (f *wrapFile) Close() error {
@@ -168,7 +177,7 @@ func (f *wrapFile) ReadAt(p []byte, off int64) (int, error) {
 		}
 		err = pathErr("read", f.path, v.err)
 	}
-	f.w.ic.after(op, &v, p[:n], n, err)
+	f.w.ic.after(op, v, p[:n], n, err)
 	return n, err
 }
 
@@ -187,7 +196,7 @@ func (f *wrapFile) WriteAt(p []byte, off int64) (int, error) {
 	default:
 		n, err = f.inner.WriteAt(p, off)
 	}
-	f.w.ic.after(op, &v, nil, n, err)
+	f.w.ic.after(op, v, nil, n, err)
 	return n, err
 }
 
@@ -244,7 +253,7 @@ func (m *wrapMapping) WriteAt(p []byte, off int64) {
 	if !v.lie {
 		m.inner.WriteAt(p, off)
 	}
-	m.w.ic.after(op, &v, nil, len(p), nil)
+	m.w.ic.after(op, v, nil, len(p), nil)
 }
 
 func (m *wrapMapping) Populate(off, n int64) error {

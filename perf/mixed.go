@@ -1,0 +1,248 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/perf/load"
+)
+
+// MixedConfig describes everything at once.
+type MixedConfig struct {
+	TailConfig
+	// Backlog is how many messages are appended first, for the scan to read;
+	// the page cache is asked to forget them.
+	Backlog int64
+	// ScanRate bounds the scan in bytes of bodies a second; 0 does not.
+	ScanRate int64
+	// Keep is how many bytes of log retention leaves; 0 keeps all. It looks
+	// every RetainEvery, 0 for a second.
+	Keep        int64
+	RetainEvery time.Duration
+}
+
+// RunMixed appends, with followers at the tail, while one reader scans all
+// queues from their start over and over, with a cold cache at first, and
+// retention takes the oldest segments. See RunAppend for what it returns.
+func RunMixed(ctx context.Context, cfg MixedConfig) (run *load.Run, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Keep < 0 || cfg.Backlog < 0 || cfg.ScanRate < 0 {
+		return nil, fmt.Errorf("keep, backlog, scan rate: %d, %d and %d must not be negative", cfg.Keep, cfg.Backlog, cfg.ScanRate)
+	}
+	cfg.Load.Starts = load.NewStarts()
+	cfg.Load.Warmup += cfg.Backlog
+	s, err := open(ctx, &cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	run = s.newRun("mixed", load.Param{Name: "followers", Value: fmt.Sprint(cfg.Followers)}, load.Param{Name: "batch", Value: fmt.Sprint(cfg.Batch)},
+		load.Param{Name: "backlog", Value: fmt.Sprint(cfg.Backlog)}, load.Param{Name: "keep", Value: fmt.Sprint(cfg.Keep)},
+		load.Param{Name: "scan rate", Value: fmt.Sprint(cfg.ScanRate)})
+
+	starts := s.ends()
+	if err := s.warmup(ctx); err != nil {
+		return interrupted(ctx, run, err)
+	}
+	// Opened anew: what is mapped stays cached.
+	if err := s.reopen(ctx); err != nil {
+		return nil, err
+	}
+	m := s.begin(run)
+	tail := s.follow(ctx, s.ends(), cfg.Followers, cfg.Batch)
+	side, stop := context.WithCancel(ctx)
+	defer stop()
+	scan, keep := newScanner(s, starts, cfg.ScanRate), &retention{s: s, keep: cfg.Keep, every: cfg.RetainEvery}
+	var wg sync.WaitGroup
+	wg.Go(func() { scan.run(side) })
+	wg.Go(func() { keep.run(side) })
+	op, err := s.gen.Run(ctx, "mixed")
+	stop()
+	wg.Wait()
+	run.Ops = append(run.Ops, op)
+	run.Ops[0].Name = "append"
+	m.end()
+	if err == nil {
+		err = m.settle(ctx)
+	}
+	ops, checks, tailErr := tail.finish(err == nil)
+	run.Ops = append(append(run.Ops, ops...), scan.op())
+	if err = errors.Join(err, tailErr, scan.err, keep.err); err != nil {
+		return interrupted(ctx, run, err)
+	}
+	run.Notes = append(run.Notes, fmt.Sprintf("retention ran %d times and removed %d bytes of log and %d queue files; the scan began anew %d times",
+		keep.runs, keep.bytes, keep.queueFiles, scan.rounds))
+	s.verifyMixed(run, checks, scan)
+	return run, nil
+}
+
+// verifyMixed puts together what the followers saw of the run, and what the scan
+// saw of all that was there.
+func (s *session) verifyMixed(run *load.Run, checks []*follower, scan *scanner) {
+	for _, f := range checks {
+		// They began behind the backlog, so they do not miss it. It is a
+		// number of messages of each producer.
+		for p := range int64(s.cfg.Load.Producers) {
+			for i := range s.warm[p] {
+				f.check.mark(i*int64(s.cfg.Load.Producers) + p)
+			}
+		}
+	}
+	run.Verified = tally(checks)
+	v := &run.Verified
+	v.How = "by each follower, from the end of the backlog on, and by the scan: place, checksum, every byte of the body"
+	v.Records, v.Wrong = v.Records+scan.right, v.Wrong+scan.wrong
+	if v.First == "" {
+		v.First = scan.first
+	}
+	v.OK = v.OK && scan.wrong == 0
+}
+
+// scanner reads all queues from their start, again and again.
+type scanner struct {
+	s      *session
+	starts []int64
+	rate   int64
+	start  time.Time
+	all    *load.Recorder
+	line   *load.Timeline
+
+	rounds              int
+	records, bytes      int64
+	right, wrong        int64
+	first               string
+	ended               time.Time
+	err                 error
+	out                 stratalog.Records
+	skippedByRetirement int64
+}
+
+func newScanner(s *session, starts []int64, rate int64) *scanner {
+	c := &scanner{s: s, starts: starts, rate: rate, start: time.Now()}
+	c.line = load.NewTimeline(c.start, time.Second)
+	c.all = load.NewRecorder(c.line)
+	return c
+}
+
+func (c *scanner) run(ctx context.Context) {
+	defer c.out.Release()
+	for ctx.Err() == nil && c.err == nil {
+		before := c.records
+		for queue, from := range c.starts {
+			if c.err = c.queue(ctx, queue, from); c.err != nil {
+				break
+			}
+		}
+		c.rounds++
+		if c.records == before && ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond) // nothing there yet
+		}
+	}
+	c.ended = time.Now()
+	if ctx.Err() != nil {
+		c.err = nil
+	}
+}
+
+// queue reads one queue up to its end.
+func (c *scanner) queue(ctx context.Context, queue int, next int64) error {
+	topic, id := c.s.queue(queue)
+	for ctx.Err() == nil {
+		begin := time.Now()
+		if err := c.s.store.Get(ctx, stratalog.Request{Topic: topic, QueueID: id, Offset: next, MaxCount: readBatch}, &c.out); err != nil {
+			return err
+		}
+		end := time.Now()
+		if c.out.Status == contract.GetOffsetTooSmall {
+			c.skippedByRetirement += c.out.Next - next
+			next = c.out.Next
+			continue
+		}
+		if atEnd(c.out.Status) {
+			return nil
+		}
+		c.all.Add(end.Sub(begin), int64(c.out.Len()), end)
+		for i := range c.out.Len() {
+			c.check(c.out.At(i), queue, next+int64(i))
+		}
+		next = c.out.Next
+		c.pace()
+	}
+	return nil
+}
+
+// pace sleeps if the scan is ahead of its rate.
+func (c *scanner) pace() {
+	if c.rate > 0 {
+		time.Sleep(time.Duration(float64(c.bytes)/float64(c.rate)*1e9) - time.Since(c.start))
+	}
+}
+
+// check looks at one record by itself: the scan sees each many times.
+func (c *scanner) check(rec *stratalog.Record, queue int, offset int64) {
+	seq := int64(rec.Flag())
+	c.records, c.bytes = c.records+1, c.bytes+int64(len(rec.Body()))
+	if rec.QueueOffset() == offset && seq >= 0 && c.s.queueOf(seq) == queue && c.s.cfg.Load.Bodies.Check(rec.Body(), seq) {
+		c.right++
+		return
+	}
+	if c.wrong++; c.first == "" {
+		topic, id := c.s.queue(queue)
+		c.first = fmt.Sprintf("scan: %s/%d at %d: not what was sent", topic, id, offset)
+	}
+}
+
+// op is the scan as an operation: each Get of a batch is one.
+func (c *scanner) op() load.Op {
+	c.all.Flush()
+	took := c.ended.Sub(c.start)
+	return load.Op{Name: "scan", Arrivals: load.Closed.String(), Count: c.all.Count(), Records: c.records, Bytes: c.bytes, Seconds: took.Seconds(),
+		RecordsPerSec: load.Rate(float64(c.records), took), MBPerSec: load.Rate(float64(c.bytes)/1e6, took),
+		Latency: load.Summary(c.all.Histogram), Series: c.line.Points(c.ended)}
+}
+
+// retention removes the oldest segments.
+type retention struct {
+	s          *session
+	keep       int64
+	every      time.Duration
+	runs       int
+	bytes      int64
+	queueFiles int
+	err        error
+}
+
+func (r *retention) run(ctx context.Context) {
+	if r.keep == 0 {
+		return
+	}
+	if r.every == 0 {
+		r.every = time.Second
+	}
+	tick := time.NewTicker(r.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h := r.s.store.Health()
+		gone, err := r.s.store.Retire(ctx, h.Watermarks.Appended-stratalog.Offset(r.keep))
+		if err != nil {
+			if ctx.Err() == nil {
+				r.err = err
+			}
+			return
+		}
+		r.runs++
+		r.bytes, r.queueFiles = r.bytes+int64(gone.MinOffset-h.MinOffset), r.queueFiles+gone.QueueFiles
+	}
+}

@@ -1,0 +1,290 @@
+package perf
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/perf/load"
+)
+
+// RestartConfig describes how long it takes to open a store again.
+type RestartConfig struct {
+	Config
+	// LogSizes are the lengths of the log in bytes, each a store of its own
+	// below Dir.
+	LogSizes []int64
+	// Rounds is how often each is opened.
+	Rounds int
+	// Child makes the command that runs RunRestartChild with the configuration
+	// given as JSON on its standard input: a process of its own, to be killed.
+	Child func(ctx context.Context) *exec.Cmd `json:"-"`
+}
+
+// Validate checks the numbers.
+func (c *RestartConfig) Validate() error {
+	if len(c.LogSizes) == 0 || c.Rounds < 1 || c.Rounds > 1000 {
+		return fmt.Errorf("log sizes, rounds: %v and %d: none, or not in 1..1000", c.LogSizes, c.Rounds)
+	}
+	for _, size := range c.LogSizes {
+		if size < 1<<20 {
+			return fmt.Errorf("log size: %d is below 1 MiB", size)
+		}
+	}
+	if c.Child == nil {
+		return errors.New("no command for the process that is killed")
+	}
+	if c.Load.Records == 0 && c.Load.Duration == 0 {
+		c.Load.Records = 1 // not used: the log's size decides
+	}
+	return c.Config.Validate()
+}
+
+// ChildConfig is what the process that fills a store is told.
+type ChildConfig struct {
+	Dir         string
+	Seed        uint64
+	Size        int
+	SegmentSize int64
+	DiskFloor   int64
+	// Until is the length of the log at which the child says that it is ready.
+	Until int64
+	// Kill makes it go on appending then until it is killed; else it closes
+	// the store and ends.
+	Kill bool
+}
+
+// ready is what the child says, on a line, when the log is as long as wanted.
+type ready struct {
+	Acked int64 `json:"acked"`
+}
+
+// RunRestartChild fills a store as the ChildConfig on in says, and then says so
+// on out.
+func RunRestartChild(ctx context.Context, in io.Reader, out io.Writer) error {
+	var c ChildConfig
+	if err := json.NewDecoder(in).Decode(&c); err != nil {
+		return err
+	}
+	store, err := openStarted(ctx, stratalog.Options{Dir: c.Dir, SegmentSize: c.SegmentSize, DiskFloor: c.DiskFloor,
+		MaxMessageSize: max(c.Size, 4<<20), AdmissionWait: admissionWait}, nil)
+	if err != nil {
+		return err
+	}
+	bodies := load.NewBodies(c.Seed, load.FixedSize(c.Size))
+	_, seq := store.QueueRange(restartTopic, 0)
+	for said := false; ; {
+		if !said && int64(store.Health().Watermarks.Appended) >= c.Until {
+			if err := store.WaitVisible(ctx, store.Health().Watermarks.Appended); err != nil {
+				return errors.Join(err, closeStore(store))
+			}
+			if !c.Kill {
+				err := closeStore(store)
+				return errors.Join(err, json.NewEncoder(out).Encode(ready{seq}))
+			}
+			if err := json.NewEncoder(out).Encode(ready{seq}); err != nil {
+				return errors.Join(err, closeStore(store))
+			}
+			said = true
+		}
+		if seq, err = appendSome(ctx, store, bodies, seq); err != nil {
+			return errors.Join(err, closeStore(store))
+		}
+	}
+}
+
+// restartTopic is the topic of the stores that are opened again.
+const restartTopic = "restart"
+
+// childBatch is how many messages the child has on their way.
+const childBatch = 256
+
+// appendSome appends messages from seq on and waits until the last is durable.
+func appendSome(ctx context.Context, store *stratalog.Store, bodies *load.Bodies, seq int64) (int64, error) {
+	answers := make(chan error, childBatch)
+	var body []byte
+	sent := 0
+	var err error
+	for range childBatch {
+		body = bodies.Make(body, seq)
+		m := stratalog.Message{Topic: restartTopic, Body: body, Flag: int32(seq)}
+		err = store.Submit(ctx, &m, stratalog.Sync, func(_ stratalog.Receipt, err error) { answers <- err })
+		if err != nil {
+			break
+		}
+		sent++
+		seq++
+	}
+	for range sent {
+		err = errors.Join(err, <-answers)
+	}
+	return seq, err
+}
+
+// RunRestart fills stores, stops them well or kills their process, and measures
+// how long it takes until they are open and the first append is acknowledged,
+// with the files in the page cache and without. All is read back at the end.
+func RunRestart(ctx context.Context, cfg RestartConfig) (run *load.Run, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	run = &load.Run{Schema: load.Schema, Engine: "stratalog", Workload: "restart", Started: time.Now().UTC(), Seed: cfg.Load.Seed,
+		Promise: promise(stratalog.Sync), Env: load.Environment(cfg.Dir),
+		Config: []load.Param{{Name: "bodies", Value: fmt.Sprint(cfg.Sizes.Max())}, {Name: "rounds", Value: fmt.Sprint(cfg.Rounds)}},
+		Notes: []string{"\"to open\" is until Open has returned, recovery and queues included; \"to append\" until an append was acknowledged as durable",
+			"cold means that the system was asked to forget the files; the kernel's own metadata stays"}}
+	meter := load.StartMeter()
+	for _, size := range cfg.LogSizes {
+		dir := filepath.Join(cfg.Dir, fmt.Sprintf("restart-%d", size))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		for _, kill := range []bool{false, true} {
+			for _, cold := range []bool{false, true} {
+				ops, err := cfg.opens(ctx, run, dir, size, kill, cold)
+				if err != nil {
+					return interrupted(ctx, run, err)
+				}
+				run.Ops = append(run.Ops, ops...)
+			}
+		}
+	}
+	run.Usage = meter.Stop(0, 0)
+	run.Verified.How = "after the last opening of each kind, through the queue: every message acknowledged before, its place and its body"
+	run.Verified.OK = run.Verified.Missing == 0 && run.Verified.Wrong == 0
+	return run, nil
+}
+
+// opens opens the store in one of the four ways, Rounds times.
+func (c *RestartConfig) opens(ctx context.Context, run *load.Run, dir string, size int64, kill, cold bool) ([]load.Op, error) {
+	name := fmt.Sprintf("%d MiB", size>>20)
+	if kill {
+		name += " killed"
+	} else {
+		name += " closed"
+	}
+	if cold {
+		name += " cold"
+	} else {
+		name += " warm"
+	}
+	open, first := load.NewHistogram(), load.NewHistogram()
+	acked := int64(0)
+	for round := range c.Rounds {
+		c.Load.Progress.Tell(name, int64(round), int64(c.Rounds))
+		var err error
+		if acked, err = c.fill(ctx, dir, size, kill); err != nil {
+			return nil, err
+		}
+		if cold {
+			if err := DropCache(dir); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.openOnce(ctx, dir, open, first); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.readBack(ctx, run, dir, acked); err != nil {
+		return nil, err
+	}
+	return []load.Op{{Name: name + ": to open", Count: open.Count(), Latency: load.Summary(open)},
+		{Name: name + ": to append", Count: first.Count(), Latency: load.Summary(first)}}, nil
+}
+
+// fill runs the child until the log is as long as wanted, and returns how many
+// messages it had acknowledged by then.
+func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill bool) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	cmd := c.Child(ctx)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	err = json.NewEncoder(in).Encode(ChildConfig{Dir: dir, Seed: c.Load.Seed, Size: c.Sizes.Max(), SegmentSize: c.SegmentSize,
+		DiskFloor: c.DiskFloor, Until: size, Kill: kill})
+	err = errors.Join(err, in.Close())
+	var said ready
+	line, readErr := bufio.NewReader(out).ReadBytes('\n')
+	if readErr == nil {
+		readErr = json.Unmarshal(line, &said)
+	}
+	if kill && readErr == nil {
+		time.Sleep(20 * time.Millisecond) // into the midst of its next appends
+		_ = cmd.Process.Kill()
+	}
+	waitErr := cmd.Wait()
+	if kill && readErr == nil {
+		waitErr = nil // it was killed, as it should
+	}
+	if err = errors.Join(err, readErr, waitErr); err != nil {
+		return 0, fmt.Errorf("the process that fills the store: %w", err)
+	}
+	return said.Acked, nil
+}
+
+// openOnce opens the store and appends a message.
+func (c *RestartConfig) openOnce(ctx context.Context, dir string, open, first load.Histogram) error {
+	bodies := load.NewBodies(c.Load.Seed, c.Sizes)
+	start := time.Now()
+	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, DiskFloor: c.DiskFloor, MaxMessageSize: max(c.Sizes.Max(), 4<<20)})
+	if err != nil {
+		return err
+	}
+	open.Record(time.Since(start))
+	if err := store.Start(ctx); err != nil {
+		return errors.Join(err, closeStore(store))
+	}
+	_, seq := store.QueueRange(restartTopic, 0)
+	body := bodies.Make(nil, seq)
+	_, err = store.Append(ctx, &stratalog.Message{Topic: restartTopic, Body: body, Flag: int32(seq)}, stratalog.Sync)
+	first.Record(time.Since(start))
+	return errors.Join(err, closeStore(store))
+}
+
+// readBack compares all messages; acked of them must be there.
+func (c *RestartConfig) readBack(ctx context.Context, run *load.Run, dir string, acked int64) error {
+	start := time.Now()
+	r, err := stratalog.OpenReader(ctx, stratalog.Options{Dir: dir}, stratalog.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	bodies := load.NewBodies(c.Load.Seed, c.Sizes)
+	v, next := &run.Verified, int64(0)
+	var out stratalog.Records
+	err = readQueue(ctx, r, restartTopic, 0, 0, &out, func(rec *stratalog.Record) error {
+		if int64(rec.Flag()) == next && rec.QueueOffset() == next && bodies.Check(rec.Body(), next) {
+			v.Records++
+		} else if v.Wrong++; v.First == "" {
+			v.First = fmt.Sprintf("%s at %d: not what was sent", dir, next)
+		}
+		next++
+		return nil
+	})
+	if err == nil && next < acked {
+		v.Missing += acked - next
+		if v.First == "" {
+			v.First = fmt.Sprintf("%s: %d messages, %d were acknowledged", dir, next, acked)
+		}
+	}
+	v.Seconds += time.Since(start).Seconds()
+	return err
+}
