@@ -12,6 +12,8 @@ git git comparing two revisions with tools/benchstat.sh
 gcc gcc the race detector
 /usr/include/stdlib.h libc6-dev the race detector
 strace strace counting system calls
+chromium chromium looking at the report of the load generators in a browser
+valgrind valgrind counting instructions in tools/benchstat.sh
 mkfs.ext4 e2fsprogs tests that pull the disk from under a real file system
 mount mount tests on file systems of their own
 losetup mount tests on file systems of their own

@@ -35,7 +35,7 @@ prints one object, which "bench report" turns into a page.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchAppend(a), newBenchTail(a), newBenchMixed(a), newBenchRoll(a), newBenchRestart(a), newBenchGet(a))
+	cmd.AddCommand(newBenchAppend(a), newBenchTail(a), newBenchMixed(a), newBenchRoll(a), newBenchRestart(a), newBenchGet(a), newBenchReport(a))
 	return cmd
 }
 
