@@ -12,7 +12,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 SOURCES = $(shell find . -name '*.go' -not -path './.git/*' -not -path './out/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate generate generate-clean peers ci clean
+.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers browser ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,8 +59,12 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 bench: ## the benchmarks that BENCH (.) names, in PKG (./...)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
-gate: ## compare the benchmarks with those of BASE (HEAD~1)
-	tools/benchstat.sh --base "$(or $(BASE),HEAD~1)" --bench '$(BENCH)' --pkg '$(PKG)'
+gate: setup ## compare the benchmarks with the baseline, or with those of BASE
+	tools/benchstat.sh $(if $(BASE),--base '$(BASE)') $(if $(filter-out .,$(BENCH)),--bench '$(BENCH)') $(if $(filter-out ./...,$(PKG)),--pkg '$(PKG)')
+
+gate-selftest: setup ## prove that the gate works; SHORT=1 tries each thing once
+	cd tools && $(GO) test ./...
+	SHORT='$(SHORT)' tools/gate-selftest.sh
 
 generate: ## write the codecs anew from their schemas
 	$(GO) generate ./...
@@ -68,8 +72,14 @@ generate: ## write the codecs anew from their schemas
 generate-clean:
 	tools/generate-clean.sh
 
-peers: ## the same workload on other logs and stores
-	cd perf/peers && $(GO) run .
+peers: setup ## other logs and stores beside ours: tables, out/peers.md, out/peers.html
+	mkdir -p out
+	cd perf/peers && $(GO) build -o ../../out/peers .
+	out/peers -json out/peers.json -markdown out/peers.md
+	$(GO) run ./cmd/stratalog bench report out/peers.json -o out/peers.html
+
+browser: setup ## look at the report of the load generators in a headless browser
+	cd perf/browser && $(GO) test -count=1 -timeout 10m ./...
 
 ci: ## what continuous integration runs
 	.ci/run
