@@ -148,7 +148,7 @@ func sampleMessageV2Ipv6() Message {
 		Flag:                      -2,
 		QueueOffset:               3,
 		PhysicalOffset:            4,
-		SysFlag:                   56,
+		SysFlag:                   0x38,
 		BornTimestamp:             5,
 		BornHost:                  []byte(" \x01\r\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x06"),
 		StoreTimestamp:            7,

@@ -100,7 +100,7 @@ func TestGoldenQueueUnit(t *testing.T) {
 // The unit that fills a queue which does not start at 0.
 func sampleQueueUnitBlank() QueueUnit {
 	return QueueUnit{
-		Size: 2147483647,
+		Size: 0x7fffffff,
 	}
 }
 

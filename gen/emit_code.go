@@ -56,16 +56,16 @@ func emitConstants(p *printer, r *Record) {
 	for _, f := range r.Fields {
 		if f.Value != nil {
 			p.line("// %s is the value of %s that Encode writes.", r.constName(f), f.Name)
-			p.line("%s %s = %s", r.constName(f), f.Int.goName, f.Value.Text)
+			p.line("%s %s = %s", r.constName(f), f.Int.GoType(), f.Value.Text)
 		}
 		for i := range f.Choices {
-			c := &f.Choices[i]
+			c := f.Choices[i]
 			if len(c.Doc) > 0 {
 				p.doc(c.Doc)
 			} else {
 				p.line("// %s is a value of %s.", r.choiceName(f, c), f.Name)
 			}
-			p.line("%s %s = %s", r.choiceName(f, c), f.Int.goName, c.Text)
+			p.line("%s %s = %s", r.choiceName(f, c), f.Int.GoType(), c.Value.Text)
 		}
 	}
 	p.line(")")
@@ -76,7 +76,7 @@ func emitStruct(p *printer, r *Record) {
 	p.doc(r.Doc)
 	p.block("type "+r.Name+" struct", func() {
 		for _, f := range r.Fields {
-			if !f.hasStructField() {
+			if !f.InStruct() {
 				continue
 			}
 			p.doc(f.Doc)
@@ -104,13 +104,13 @@ func emitSize(p *printer, r *Record) {
 			p.line("n := %s", strings.Join(sum, " + "))
 			for _, f := range r.Fields {
 				if f.Kind == KindFlagBytes {
-					p.block(fmt.Sprintf("if m.%s&%s != 0", f.Flag.Name, f.Mask), func() {
+					p.block(fmt.Sprintf("if m.%s&%s != 0", f.AltIf.Field.Name, f.AltIf.Mask.Text), func() {
 						p.line("n += %d", f.AltWidth-f.Width)
 					})
 				}
 				if f.Alt != nil {
-					p.block(fmt.Sprintf("if m.%s == %s", r.Magic.Name, r.choiceName(r.Magic, f.Choice)), func() {
-						p.line("n += %d", f.Alt.bytes-f.Int.bytes)
+					p.block(fmt.Sprintf("if m.%s == %s", r.Magic.Name, r.choiceName(r.Magic, r.Magic.choice(f.AltIf.ValueName))), func() {
+						p.line("n += %d", f.Alt.Bytes-f.Int.Bytes)
 					})
 				}
 			}
@@ -162,7 +162,7 @@ func (r *Record) viewBase() string {
 // slice prints a capped slice of a view from one place to another.
 func (r *Record) slice(from, to Pos) string {
 	base := r.viewBase()
-	if r.endsVariable() && to == r.end() {
+	if r.endsVariable() && to == r.End() {
 		return fmt.Sprintf("%s[%s:]", base, from.expr("v.a"))
 	}
 	end := to.expr("v.a")
@@ -188,7 +188,7 @@ func emitAccessors(p *printer, r *Record) {
 				p.line("return %s", loadInt(f.Int, r.viewBase(), f.At.expr("v.a"), f.End.expr("v.a")))
 			}
 		})
-		if f.Lazy {
+		if f.Sum != nil && f.Sum.Lazy {
 			emitLazyCheck(p, r, f)
 		}
 	}
@@ -200,15 +200,15 @@ func emitLazyCheck(p *printer, r *Record, f *Field) {
 		"Parse does not look at.",
 	}
 	p.function(doc, fmt.Sprintf("func (v *%s) Check%s() bool", r.viewName(), f.Name), func() {
-		p.line("return v.%s() == %s", f.Name, f.sum(r.slice(f.From, f.To)))
+		p.line("return v.%s() == %s", f.Name, f.sum(r.slice(f.Sum.From, f.Sum.To)))
 	})
 }
 
 // sum prints the checksum of the bytes that covered names.
 func (f *Field) sum(covered string) string {
-	s := fmt.Sprintf(checksumCalls[f.Algorithm], covered)
-	if f.SumMask != "" {
-		s += "&" + f.SumMask
+	s := fmt.Sprintf(algorithms[f.Sum.Algorithm].call, covered)
+	if f.Sum.Mask != nil {
+		s += "&" + f.Sum.Mask.Text
 	}
 	return s
 }
@@ -222,7 +222,7 @@ func emitPatches(p *printer, r *Record) {
 			fmt.Sprintf("Patch%s%s writes %s into rec, an encoded %s.", title(r.Name), f.Name, f.Name, r.Name),
 			"It panics if rec is too short to be one.",
 		}
-		p.function(doc, fmt.Sprintf("func Patch%s%s(rec []byte, x %s)", title(r.Name), f.Name, f.Int.goName), func() {
+		p.function(doc, fmt.Sprintf("func Patch%s%s(rec []byte, x %s)", title(r.Name), f.Name, f.Int.GoType()), func() {
 			if f.At.Anchor > 0 {
 				emitPatchPlace(p, r, f)
 				p.line("%s", storeInt(f.Int, "rec", "at", "", "x"))
@@ -249,8 +249,8 @@ func emitPatchPlace(p *printer, r *Record, f *Field) {
 			return
 		}
 		if x.Kind == KindFlagBytes {
-			flag := loadInt(x.Flag.Int, "rec", x.Flag.At.expr(""), x.Flag.End.expr(""))
-			p.block(fmt.Sprintf("if %s&%s != 0", flag, x.Mask), func() {
+			flag := loadInt(x.AltIf.Field.Int, "rec", x.AltIf.Field.At.expr(""), x.AltIf.Field.End.expr(""))
+			p.block(fmt.Sprintf("if %s&%s != 0", flag, x.AltIf.Mask.Text), func() {
 				p.line("at += %d", x.AltWidth-x.Width)
 			})
 		}

@@ -16,7 +16,7 @@ func emitEncode(p *printer, r *Record) {
 		}
 		size := r.sizeName()
 		if r.Size == 0 {
-			size = r.end().expr("a")
+			size = r.End().expr("a")
 			p.block(fmt.Sprintf("if %s > math.MaxInt32", size), func() {
 				p.line("return 0, outOfRange(%q, %q, %s, int64(%s), %s, math.MaxInt32)",
 					r.Name, r.Total.Name, r.Total.At.expr("a"), size, r.sizeName())
@@ -44,11 +44,11 @@ func emitEncode(p *printer, r *Record) {
 // what was just written is slower.
 func (r *Record) coveredByEncode(sum *Field) string {
 	for _, f := range r.Fields {
-		if f.Kind == KindVarBytes && f.Reserve == "" && f.Data == sum.From && f.End == sum.To {
+		if f.Kind == KindVarBytes && f.Reserve == "" && f.Data == sum.Sum.From && f.End == sum.Sum.To {
 			return "m." + f.Name
 		}
 	}
-	return fmt.Sprintf("dst[%s:%s]", sum.From.expr("a"), sum.To.expr("a"))
+	return fmt.Sprintf("dst[%s:%s]", sum.Sum.From.expr("a"), sum.Sum.To.expr("a"))
 }
 
 // emitEncodeCheck prints the check of one field of the struct, and the
@@ -57,13 +57,13 @@ func emitEncodeCheck(p *printer, r *Record, f *Field) {
 	value := "m." + f.Name
 	switch f.Kind {
 	case KindMagic, KindInt:
-		if f.hasStructField() {
+		if f.InStruct() {
 			emitValueChecks(p, r, f, value, "return 0, ")
 		}
 	case KindFlagBytes:
 		a := f.End.Anchor
 		p.line("a%d := %s", a, f.At.add(f.Width).expr("a"))
-		p.block(fmt.Sprintf("if m.%s&%s != 0", f.Flag.Name, f.Mask), func() {
+		p.block(fmt.Sprintf("if m.%s&%s != 0", f.AltIf.Field.Name, f.AltIf.Mask.Text), func() {
 			p.line("a%d += %d", a, f.AltWidth-f.Width)
 		})
 		p.block(fmt.Sprintf("if len(%s) != a%d-(%s)", value, a, f.At.expr("a")), func() {
@@ -79,15 +79,15 @@ func emitEncodeLength(p *printer, r *Record, f *Field) {
 	limit := fmt.Sprint(f.limit(f.Int))
 	if f.Alt != nil {
 		limit = fmt.Sprintf("limit%d", f.End.Anchor)
-		p.line("%s, a%d := %d, %s", limit, f.Data.Anchor, f.limit(f.Int), f.At.add(f.Int.bytes).expr("a"))
-		p.block(fmt.Sprintf("if m.%s == %s", r.Magic.Name, r.choiceName(r.Magic, f.Choice)), func() {
-			p.line("%s, a%d = %d, %s", limit, f.Data.Anchor, f.limit(*f.Alt), f.At.add(f.Alt.bytes).expr("a"))
+		p.line("%s, a%d := %d, %s", limit, f.Data.Anchor, f.limit(f.Int), f.At.add(f.Int.Bytes).expr("a"))
+		p.block(fmt.Sprintf("if m.%s == %s", r.Magic.Name, r.choiceName(r.Magic, r.Magic.choice(f.AltIf.ValueName))), func() {
+			p.line("%s, a%d = %d, %s", limit, f.Data.Anchor, f.limit(*f.Alt), f.At.add(f.Alt.Bytes).expr("a"))
 		})
 	}
 	least := "0"
 	bad := fmt.Sprintf("len(m.%s) > %s", f.Name, limit)
-	if f.Min != nil && *f.Min > 0 {
-		least = fmt.Sprint(*f.Min)
+	if f.Min != nil && f.Min.Abs > 0 {
+		least = f.Min.String()
 		bad += fmt.Sprintf(" || len(m.%s) < %s", f.Name, least)
 	}
 	if f.Reserve != "" {
@@ -116,7 +116,7 @@ func emitValueChecks(p *printer, r *Record, f *Field, value, ret string) {
 	case len(f.Choices) > 0:
 		cond, list := "", ""
 		for i := range f.Choices {
-			name := r.choiceName(f, &f.Choices[i])
+			name := r.choiceName(f, f.Choices[i])
 			if i > 0 {
 				cond += " && "
 			}
@@ -130,13 +130,13 @@ func emitValueChecks(p *printer, r *Record, f *Field, value, ret string) {
 	if f.Kind != KindInt || f.Min == nil && f.Max == nil {
 		return
 	}
-	low, high, cond := f.Int.min(), f.Int.max(), ""
+	low, high, cond := f.Int.Min().Int64(), int64(f.Int.Max().Abs), ""
 	if f.Min != nil {
-		low = *f.Min
+		low = f.Min.Int64()
 		cond = fmt.Sprintf("%s < %d", value, low)
 	}
 	if f.Max != nil {
-		high = *f.Max
+		high = f.Max.Int64()
 		if cond != "" {
 			cond += " || "
 		}
@@ -207,7 +207,7 @@ func emitPart(p *printer, r *Record, fields []*Field, start, end Pos) {
 		case KindTotal:
 			value := r.sizeName()
 			if r.Size == 0 {
-				value = r.end().expr("a")
+				value = r.End().expr("a")
 			}
 			p.line("%s", storeInt(f.Int, part, from, to, value))
 		default:
@@ -233,7 +233,7 @@ func emitData(p *printer, r *Record, f *Field) {
 	case KindVarBytes:
 		if f.Alt != nil {
 			n := fmt.Sprintf("%s-%s", f.End.expr("a"), f.Data.expr("a"))
-			p.line("if m.%s == %s {", r.Magic.Name, r.choiceName(r.Magic, f.Choice))
+			p.line("if m.%s == %s {", r.Magic.Name, r.choiceName(r.Magic, r.Magic.choice(f.AltIf.ValueName)))
 			p.line("%s", storeInt(*f.Alt, "dst", f.At.expr("a"), "", n))
 			p.line("} else {")
 			p.line("%s", storeInt(f.Int, "dst", f.At.expr("a"), "", n))

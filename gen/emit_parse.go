@@ -33,7 +33,7 @@ func (r *Record) groups() []group {
 		cur = group{}
 	}
 	for _, f := range r.Fields {
-		if f.Flag != nil && has(f.Flag) || f.Alt != nil && has(r.Magic) {
+		if f.AltIf != nil && has(f.AltIf.Field) {
 			flush()
 		}
 		cur.fields = append(cur.fields, f)
@@ -56,7 +56,7 @@ func emitParse(p *printer, r *Record) {
 		"that is wrong; v is then as it was. Parse allocates only for an error.",
 	}
 	for _, f := range r.Fields {
-		if f.Lazy {
+		if f.Sum != nil && f.Sum.Lazy {
 			doc = append(doc, fmt.Sprintf("%s is not checked: see Check%s.", f.Name, f.Name))
 		}
 	}
@@ -69,7 +69,7 @@ func emitParse(p *printer, r *Record) {
 			p.line("return nil")
 			return
 		}
-		end := r.end().expr("a")
+		end := r.End().expr("a")
 		p.block(fmt.Sprintf("if %s != len(b)", end), func() {
 			p.line("return badSum(%q, %q, %s, len(b), %s)", r.Name, r.Total.Name, r.Total.At.expr("a"), end)
 		})
@@ -86,10 +86,10 @@ func emitParse(p *printer, r *Record) {
 
 // emitSumCheck prints the check of a checksum that is not lazy.
 func emitSumCheck(p *printer, r *Record, f *Field) {
-	if f.Kind != KindChecksum || f.Lazy {
+	if f.Kind != KindChecksum || f.Sum != nil && f.Sum.Lazy {
 		return
 	}
-	covered := fmt.Sprintf("b[%s:%s]", f.From.expr("a"), f.To.expr("a"))
+	covered := fmt.Sprintf("b[%s:%s]", f.Sum.From.expr("a"), f.Sum.To.expr("a"))
 	stored := loadInt(f.Int, "b", f.At.expr("a"), f.End.expr("a"))
 	p.block(fmt.Sprintf("if want, got := %s, %s; got != want", f.sum(covered), stored), func() {
 		p.line("return badChecksum(%q, %q, %s, got, want)", r.Name, f.Name, f.At.expr("a"))
@@ -102,16 +102,16 @@ func emitGroup(p *printer, r *Record, g group, first bool) {
 		if f.Kind == KindFlagBytes {
 			a := f.End.Anchor
 			p.line("a%d := %s", a, f.At.add(f.Width).expr("a"))
-			flag := loadInt(f.Flag.Int, "h", f.Flag.At.expr(""), f.Flag.End.expr(""))
-			p.block(fmt.Sprintf("if %s&%s != 0", flag, f.Mask), func() {
+			flag := loadInt(f.AltIf.Field.Int, "h", f.AltIf.Field.At.expr(""), f.AltIf.Field.End.expr(""))
+			p.block(fmt.Sprintf("if %s&%s != 0", flag, f.AltIf.Mask.Text), func() {
 				p.line("a%d += %d", a, f.AltWidth-f.Width)
 			})
 		}
 	}
 	if last.Alt != nil {
-		p.line("a%d := %s", last.Data.Anchor, last.At.add(last.Int.bytes).expr("a"))
-		p.block(fmt.Sprintf("if magic == %s", r.choiceName(r.Magic, last.Choice)), func() {
-			p.line("a%d += %d", last.Data.Anchor, last.Alt.bytes-last.Int.bytes)
+		p.line("a%d := %s", last.Data.Anchor, last.At.add(last.Int.Bytes).expr("a"))
+		p.block(fmt.Sprintf("if magic == %s", r.choiceName(r.Magic, r.Magic.choice(last.AltIf.ValueName))), func() {
+			p.line("a%d += %d", last.Data.Anchor, last.Alt.Bytes-last.Int.Bytes)
 		})
 	}
 	end := g.end.expr("a")
@@ -212,21 +212,21 @@ func localName(f *Field) string { return "x" + f.Name }
 // the bytes that it counts.
 func emitLength(p *printer, r *Record, f *Field) {
 	n := fmt.Sprintf("n%d", f.End.Anchor)
-	prefixEnd := f.At.add(f.Int.bytes).expr("a")
+	prefixEnd := f.At.add(f.Int.Bytes).expr("a")
 	p.line("%s := int(%s)", n, loadInt(f.Int, "b", f.At.expr("a"), prefixEnd))
 	if f.Alt != nil {
-		p.block(fmt.Sprintf("if magic == %s", r.choiceName(r.Magic, f.Choice)), func() {
-			p.line("%s = int(%s)", n, loadInt(*f.Alt, "b", f.At.expr("a"), f.At.add(f.Alt.bytes).expr("a")))
+		p.block(fmt.Sprintf("if magic == %s", r.choiceName(r.Magic, r.Magic.choice(f.AltIf.ValueName))), func() {
+			p.line("%s = int(%s)", n, loadInt(*f.Alt, "b", f.At.expr("a"), f.At.add(f.Alt.Bytes).expr("a")))
 		})
 	}
 	bad := fmt.Sprintf("uint(%s) > uint(len(b)-(%s))", n, f.Data.expr("a"))
 	least, most := "0", "math.MaxInt32"
 	if f.Max != nil {
-		most = fmt.Sprint(*f.Max)
+		most = f.Max.String()
 		bad += fmt.Sprintf(" || %s > %s", n, most)
 	}
-	if f.Min != nil && *f.Min > 0 {
-		least = fmt.Sprint(*f.Min)
+	if f.Min != nil && f.Min.Abs > 0 {
+		least = f.Min.String()
 		bad += fmt.Sprintf(" || %s < %s", n, least)
 	}
 	p.block("if "+bad, func() {

@@ -46,7 +46,7 @@ func (r *Record) sizeExpr() string {
 func (r *Record) lazyChecks() string {
 	var checks []string
 	for _, f := range r.Fields {
-		if f.Lazy {
+		if f.Sum != nil && f.Sum.Lazy {
 			checks = append(checks, fmt.Sprintf("v.Check%s()", f.Name))
 		}
 	}
@@ -58,7 +58,7 @@ func emitFromView(p *printer, r *Record) {
 		fmt.Sprintf("func %sOf(v *%s) %s", lower(r.Name), r.viewName(), r.Name), func() {
 			p.line("return %s{", r.Name)
 			for _, f := range r.Fields {
-				if f.hasStructField() {
+				if f.InStruct() {
 					p.line("%s: v.%s(),", f.Name, f.Name)
 				}
 			}
@@ -103,7 +103,7 @@ func emitSample(p *printer, r *Record, v *Vector) {
 	p.function(doc, fmt.Sprintf("func sample%s() %s", camel(v.Name), r.Name), func() {
 		p.line("return %s{", r.Name)
 		for _, x := range v.Values {
-			p.line("%s: %s,", x.Name, x.Expr)
+			p.line("%s: %s,", x.goName(), r.valueExpr(x))
 		}
 		p.line("}")
 	})
@@ -132,7 +132,7 @@ func emitGoldenTest(p *printer, r *Record, v *Vector) {
 			p.line(`t.Fatalf("Parse = %%v", err)`)
 		})
 		for _, x := range v.Values {
-			if x.Name == x.Field.Name && x.Field.Reserve == "" {
+			if !x.Reserve && x.Field.Reserve == "" {
 				emitFieldComparison(p, x.Field)
 			}
 		}

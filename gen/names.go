@@ -35,7 +35,19 @@ func camel(name string) string {
 func (r *Record) constName(f *Field) string { return r.Name + f.Name }
 
 // choiceName returns the constant of a named value.
-func (r *Record) choiceName(f *Field, c *Choice) string { return r.Name + f.Name + c.Name }
+func (r *Record) choiceName(f *Field, c *Choice) string {
+	if f.Enum == nil {
+		return r.Name + f.Name + c.Name
+	}
+	for _, v := range f.Enum.Values {
+		for _, x := range v.Values {
+			if x == c {
+				return f.Enum.Name + v.Name + c.Name
+			}
+		}
+	}
+	return f.Enum.Name + c.Name
+}
 
 // sizeName returns the constant of the record's size or smallest size.
 func (r *Record) sizeName() string {
@@ -56,28 +68,43 @@ func (f *Field) goType() string {
 	case KindFlagBytes, KindVarBytes:
 		return "[]byte"
 	}
-	return f.Int.goName
+	return f.Int.GoType()
 }
 
 // loadInt prints the reading of an integer of type t from the bytes that
 // slice names; slice is an expression without the brackets, from and to are
 // the bounds, to being empty for an open slice.
-func loadInt(t intType, base, from, to string) string {
-	if t.bytes == 1 {
-		return fmt.Sprintf("%s(%s[%s])", t.goName, base, from)
+func loadInt(t Int, base, from, to string) string {
+	if t.Bytes == 1 {
+		return fmt.Sprintf("%s(%s[%s])", t.GoType(), base, from)
 	}
-	load := fmt.Sprintf("binary.BigEndian.Uint%d(%s[%s:%s])", 8*t.bytes, base, from, to)
-	if t.signed {
-		return fmt.Sprintf("%s(%s)", t.goName, load)
+	load := fmt.Sprintf("binary.BigEndian.Uint%d(%s[%s:%s])", 8*t.Bytes, base, from, to)
+	if t.Signed {
+		return fmt.Sprintf("%s(%s)", t.GoType(), load)
 	}
 	return load
 }
 
 // storeInt prints the writing of value, which is an expression of any integer
 // type.
-func storeInt(t intType, base, from, to, value string) string {
-	if t.bytes == 1 {
+func storeInt(t Int, base, from, to, value string) string {
+	if t.Bytes == 1 {
 		return fmt.Sprintf("%s[%s] = byte(%s)", base, from, value)
 	}
-	return fmt.Sprintf("binary.BigEndian.PutUint%d(%s[%s:%s], uint%d(%s))", 8*t.bytes, base, from, to, 8*t.bytes, value)
+	return fmt.Sprintf("binary.BigEndian.PutUint%d(%s[%s:%s], uint%d(%s))", 8*t.Bytes, base, from, to, 8*t.Bytes, value)
+}
+
+// endsVariable says whether the last field ends at the last anchor.
+func (r *Record) endsVariable() bool { return r.Size == 0 && r.End().Off == 0 }
+
+// expr prints the place as a Go expression over anchors called prefix1,
+// prefix2 and so on.
+func (p Pos) expr(prefix string) string {
+	switch {
+	case p.Anchor == 0:
+		return fmt.Sprint(p.Off)
+	case p.Off == 0:
+		return fmt.Sprintf("%s%d", prefix, p.Anchor)
+	}
+	return fmt.Sprintf("%s%d%+d", prefix, p.Anchor, p.Off)
 }
