@@ -42,7 +42,4 @@
 // SealRecord writes the checksum over the whole record.
 package codec
 
-//go:generate go run ../gen/cmd/layoutgen -in message.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in queue.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in checkpoint.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in sidecar.layout -out . -package codec
+//go:generate go run ../gen/cmd/layoutgen -in *.layout -out . -package codec

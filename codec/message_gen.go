@@ -85,7 +85,7 @@ func (m *Message) Size() int {
 // is too short; dst is then as it was.
 func (m *Message) Encode(dst []byte) (int, error) {
 	if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
-		return 0, notOneOf("Message", "Magic", 4, int64(m.Magic), int64(MessageMagicV1), int64(MessageMagicV2))
+		return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
 	}
 	a1 := 56
 	if m.SysFlag&0x10 != 0 {
@@ -151,7 +151,7 @@ func (m *Message) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p2[12:16], uint32(a3-(a2+16)))
 	copy(dst[a2+16:], m.Body)
 	if m.Magic == MessageMagicV2 {
-		binary.BigEndian.PutUint16(dst[a3:], uint16(a5-a4))
+		binary.BigEndian.PutUint16(dst[a3:a3+2], uint16(a5-a4))
 	} else {
 		dst[a3] = byte(a5 - a4)
 	}
@@ -164,6 +164,15 @@ func (m *Message) Encode(dst []byte) (int, error) {
 	}
 	binary.BigEndian.PutUint32(dst[8:12], uint32(crc32.ChecksumIEEE(m.Body)&0x7fffffff))
 	return a6, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Message) Append(dst []byte) ([]byte, error) {
+	size := max(m.Size(), 0)
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
 }
 
 // MessageView reads a Message in place: it aliases the bytes that Parse was given and
@@ -193,7 +202,7 @@ func (v *MessageView) Parse(b []byte) error {
 	h := (*[48]byte)(b)
 	magic := binary.BigEndian.Uint32(h[4:8])
 	if magic != MessageMagicV1 && magic != MessageMagicV2 {
-		return notOneOf("Message", "Magic", 4, int64(magic), int64(MessageMagicV1), int64(MessageMagicV2))
+		return notOneOf("Message", "Magic", 4, magic, MessageMagicV1, MessageMagicV2)
 	}
 	total := int(int32(binary.BigEndian.Uint32(h[0:4])))
 	if total < MessageMinSize || total > len(b) {
@@ -368,7 +377,7 @@ func PatchMessageStoreTimestamp(rec []byte, x int64) {
 	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
 		at += 12
 	}
-	binary.BigEndian.PutUint64(rec[at:], uint64(x))
+	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
 }
 
 // PatchMessagePreparedTransactionOffset writes PreparedTransactionOffset into rec, an encoded Message.
@@ -381,7 +390,7 @@ func PatchMessagePreparedTransactionOffset(rec []byte, x int64) {
 	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x20 != 0 {
 		at += 12
 	}
-	binary.BigEndian.PutUint64(rec[at:], uint64(x))
+	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
 }
 
 // Constants of Blank.
@@ -405,7 +414,7 @@ type Blank struct {
 // is too short; dst is then as it was.
 func (m *Blank) Encode(dst []byte) (int, error) {
 	if m.Size < 8 {
-		return 0, outOfRange("Blank", "Size", 0, int64(m.Size), 8, 2147483647)
+		return 0, outOfRange("Blank", "Size", 0, m.Size, 8, 2147483647)
 	}
 	if len(dst) < BlankSize {
 		return 0, shortBuffer("Blank", BlankSize, len(dst))
@@ -414,6 +423,14 @@ func (m *Blank) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p0[0:4], uint32(m.Size))
 	binary.BigEndian.PutUint32(p0[4:8], uint32(BlankMagic))
 	return BlankSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Blank) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, BlankSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+BlankSize])
+	return dst[:len(dst)+n], err
 }
 
 // BlankView reads a Blank in place: it aliases the bytes that Parse was given and
@@ -437,11 +454,11 @@ func (v *BlankView) Parse(b []byte) error {
 	h := (*[BlankSize]byte)(b)
 	magic := binary.BigEndian.Uint32(h[4:8])
 	if magic != BlankMagic {
-		return notOneOf("Blank", "Magic", 4, int64(magic), int64(BlankMagic))
+		return notOneOf("Blank", "Magic", 4, magic, BlankMagic)
 	}
 	xSize := int32(binary.BigEndian.Uint32(h[0:4]))
 	if xSize < 8 {
-		return outOfRange("Blank", "Size", 0, int64(xSize), 8, 2147483647)
+		return outOfRange("Blank", "Size", 0, xSize, 8, 2147483647)
 	}
 	v.p = h
 	return nil

@@ -38,6 +38,14 @@ func (m *QueueUnit) Encode(dst []byte) (int, error) {
 	return QueueUnitSize, nil
 }
 
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *QueueUnit) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, QueueUnitSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+QueueUnitSize])
+	return dst[:len(dst)+n], err
+}
+
 // QueueUnitView reads a QueueUnit in place: it aliases the bytes that Parse was given and
 // holds while they do. Its accessors may be called after Parse returned nil.
 type QueueUnitView struct {

@@ -40,13 +40,13 @@ type Bound struct {
 // is too short; dst is then as it was.
 func (m *Bound) Encode(dst []byte) (int, error) {
 	if m.Durable < 0 {
-		return 0, outOfRange("Bound", "Durable", 20, int64(m.Durable), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Durable", 20, m.Durable, 0, 9223372036854775807)
 	}
 	if m.Window < 0 {
-		return 0, outOfRange("Bound", "Window", 28, int64(m.Window), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Window", 28, m.Window, 0, 9223372036854775807)
 	}
 	if m.Appended < 0 {
-		return 0, outOfRange("Bound", "Appended", 36, int64(m.Appended), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Appended", 36, m.Appended, 0, 9223372036854775807)
 	}
 	if len(dst) < BoundSize {
 		return 0, shortBuffer("Bound", BoundSize, len(dst))
@@ -63,6 +63,14 @@ func (m *Bound) Encode(dst []byte) (int, error) {
 	*(*[16]byte)(p0[44:60]) = m.LogID
 	binary.BigEndian.PutUint32(dst[60:64], uint32(crc32.Checksum(dst[0:60], castagnoli)))
 	return BoundSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Bound) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, BoundSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+BoundSize])
+	return dst[:len(dst)+n], err
 }
 
 // BoundView reads a Bound in place: it aliases the bytes that Parse was given and
@@ -86,10 +94,10 @@ func (v *BoundView) Parse(b []byte) error {
 	h := (*[BoundSize]byte)(b)
 	magic := binary.BigEndian.Uint32(h[0:4])
 	if magic != BoundMagic {
-		return notOneOf("Bound", "Magic", 0, int64(magic), int64(BoundMagic))
+		return notOneOf("Bound", "Magic", 0, magic, BoundMagic)
 	}
 	if version := binary.BigEndian.Uint16(h[4:6]); version != BoundVersion {
-		return badVersion("Bound", "Version", 4, int64(version), int64(BoundVersion))
+		return badVersion("Bound", "Version", 4, version, BoundVersion)
 	}
 	if want, got := crc32.Checksum(b[0:60], castagnoli), binary.BigEndian.Uint32(b[60:64]); got != want {
 		return badChecksum("Bound", "Checksum", 60, got, want)
@@ -99,15 +107,15 @@ func (v *BoundView) Parse(b []byte) error {
 	}
 	xDurable := int64(binary.BigEndian.Uint64(h[20:28]))
 	if xDurable < 0 {
-		return outOfRange("Bound", "Durable", 20, int64(xDurable), 0, 9223372036854775807)
+		return outOfRange("Bound", "Durable", 20, xDurable, 0, 9223372036854775807)
 	}
 	xWindow := int64(binary.BigEndian.Uint64(h[28:36]))
 	if xWindow < 0 {
-		return outOfRange("Bound", "Window", 28, int64(xWindow), 0, 9223372036854775807)
+		return outOfRange("Bound", "Window", 28, xWindow, 0, 9223372036854775807)
 	}
 	xAppended := int64(binary.BigEndian.Uint64(h[36:44]))
 	if xAppended < 0 {
-		return outOfRange("Bound", "Appended", 36, int64(xAppended), 0, 9223372036854775807)
+		return outOfRange("Bound", "Appended", 36, xAppended, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -209,19 +217,19 @@ type stateHeader struct {
 // is too short; dst is then as it was.
 func (m *stateHeader) Encode(dst []byte) (int, error) {
 	if m.Flags > 0 {
-		return 0, outOfRange("stateHeader", "Flags", 6, int64(m.Flags), 0, 0)
+		return 0, outOfRange("stateHeader", "Flags", 6, m.Flags, 0, 0)
 	}
 	if m.SegmentSize < 0 {
-		return 0, outOfRange("stateHeader", "SegmentSize", 48, int64(m.SegmentSize), 0, 9223372036854775807)
+		return 0, outOfRange("stateHeader", "SegmentSize", 48, m.SegmentSize, 0, 9223372036854775807)
 	}
 	if m.Clean > 1 {
-		return 0, outOfRange("stateHeader", "Clean", 64, int64(m.Clean), 0, 1)
+		return 0, outOfRange("stateHeader", "Clean", 64, m.Clean, 0, 1)
 	}
 	if m.FirstSegment < 0 {
-		return 0, outOfRange("stateHeader", "FirstSegment", 72, int64(m.FirstSegment), 0, 9223372036854775807)
+		return 0, outOfRange("stateHeader", "FirstSegment", 72, m.FirstSegment, 0, 9223372036854775807)
 	}
 	if m.End < 0 {
-		return 0, outOfRange("stateHeader", "End", 80, int64(m.End), 0, 9223372036854775807)
+		return 0, outOfRange("stateHeader", "End", 80, m.End, 0, 9223372036854775807)
 	}
 	if len(dst) < stateHeaderSize {
 		return 0, shortBuffer("stateHeader", stateHeaderSize, len(dst))
@@ -248,6 +256,14 @@ func (m *stateHeader) Encode(dst []byte) (int, error) {
 	return stateHeaderSize, nil
 }
 
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *stateHeader) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, stateHeaderSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+stateHeaderSize])
+	return dst[:len(dst)+n], err
+}
+
 // stateHeaderView reads a stateHeader in place: it aliases the bytes that Parse was given and
 // holds while they do. Its accessors may be called after Parse returned nil.
 type stateHeaderView struct {
@@ -269,33 +285,33 @@ func (v *stateHeaderView) Parse(b []byte) error {
 	h := (*[stateHeaderSize]byte)(b)
 	magic := binary.BigEndian.Uint32(h[0:4])
 	if magic != stateHeaderMagic {
-		return notOneOf("stateHeader", "Magic", 0, int64(magic), int64(stateHeaderMagic))
+		return notOneOf("stateHeader", "Magic", 0, magic, stateHeaderMagic)
 	}
 	if version := binary.BigEndian.Uint16(h[4:6]); version != stateHeaderVersion {
-		return badVersion("stateHeader", "Version", 4, int64(version), int64(stateHeaderVersion))
+		return badVersion("stateHeader", "Version", 4, version, stateHeaderVersion)
 	}
 	xFlags := binary.BigEndian.Uint16(h[6:8])
 	if xFlags > 0 {
-		return outOfRange("stateHeader", "Flags", 6, int64(xFlags), 0, 0)
+		return outOfRange("stateHeader", "Flags", 6, xFlags, 0, 0)
 	}
 	xSegmentSize := int64(binary.BigEndian.Uint64(h[48:56]))
 	if xSegmentSize < 0 {
-		return outOfRange("stateHeader", "SegmentSize", 48, int64(xSegmentSize), 0, 9223372036854775807)
+		return outOfRange("stateHeader", "SegmentSize", 48, xSegmentSize, 0, 9223372036854775807)
 	}
 	xClean := uint8(h[64])
 	if xClean > 1 {
-		return outOfRange("stateHeader", "Clean", 64, int64(xClean), 0, 1)
+		return outOfRange("stateHeader", "Clean", 64, xClean, 0, 1)
 	}
 	if [7]byte(b[65:72]) != [7]byte{} {
 		return notZero("stateHeader", "reserved", 65)
 	}
 	xFirstSegment := int64(binary.BigEndian.Uint64(h[72:80]))
 	if xFirstSegment < 0 {
-		return outOfRange("stateHeader", "FirstSegment", 72, int64(xFirstSegment), 0, 9223372036854775807)
+		return outOfRange("stateHeader", "FirstSegment", 72, xFirstSegment, 0, 9223372036854775807)
 	}
 	xEnd := int64(binary.BigEndian.Uint64(h[80:88]))
 	if xEnd < 0 {
-		return outOfRange("stateHeader", "End", 80, int64(xEnd), 0, 9223372036854775807)
+		return outOfRange("stateHeader", "End", 80, xEnd, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -405,7 +421,7 @@ type EpochEntry struct {
 // is too short; dst is then as it was.
 func (m *EpochEntry) Encode(dst []byte) (int, error) {
 	if m.Start < 0 {
-		return 0, outOfRange("EpochEntry", "Start", 4, int64(m.Start), 0, 9223372036854775807)
+		return 0, outOfRange("EpochEntry", "Start", 4, m.Start, 0, 9223372036854775807)
 	}
 	if len(dst) < EpochEntrySize {
 		return 0, shortBuffer("EpochEntry", EpochEntrySize, len(dst))
@@ -414,6 +430,14 @@ func (m *EpochEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p0[0:4], uint32(m.Epoch))
 	binary.BigEndian.PutUint64(p0[4:12], uint64(m.Start))
 	return EpochEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *EpochEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, EpochEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+EpochEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // EpochEntryView reads a EpochEntry in place: it aliases the bytes that Parse was given and
@@ -437,7 +461,7 @@ func (v *EpochEntryView) Parse(b []byte) error {
 	h := (*[EpochEntrySize]byte)(b)
 	xStart := int64(binary.BigEndian.Uint64(h[4:12]))
 	if xStart < 0 {
-		return outOfRange("EpochEntry", "Start", 4, int64(xStart), 0, 9223372036854775807)
+		return outOfRange("EpochEntry", "Start", 4, xStart, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -472,10 +496,10 @@ type RangeEntry struct {
 // is too short; dst is then as it was.
 func (m *RangeEntry) Encode(dst []byte) (int, error) {
 	if m.Start < 0 {
-		return 0, outOfRange("RangeEntry", "Start", 0, int64(m.Start), 0, 9223372036854775807)
+		return 0, outOfRange("RangeEntry", "Start", 0, m.Start, 0, 9223372036854775807)
 	}
 	if m.End < 0 {
-		return 0, outOfRange("RangeEntry", "End", 8, int64(m.End), 0, 9223372036854775807)
+		return 0, outOfRange("RangeEntry", "End", 8, m.End, 0, 9223372036854775807)
 	}
 	if len(dst) < RangeEntrySize {
 		return 0, shortBuffer("RangeEntry", RangeEntrySize, len(dst))
@@ -484,6 +508,14 @@ func (m *RangeEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint64(p0[0:8], uint64(m.Start))
 	binary.BigEndian.PutUint64(p0[8:16], uint64(m.End))
 	return RangeEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *RangeEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, RangeEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+RangeEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // RangeEntryView reads a RangeEntry in place: it aliases the bytes that Parse was given and
@@ -507,11 +539,11 @@ func (v *RangeEntryView) Parse(b []byte) error {
 	h := (*[RangeEntrySize]byte)(b)
 	xStart := int64(binary.BigEndian.Uint64(h[0:8]))
 	if xStart < 0 {
-		return outOfRange("RangeEntry", "Start", 0, int64(xStart), 0, 9223372036854775807)
+		return outOfRange("RangeEntry", "Start", 0, xStart, 0, 9223372036854775807)
 	}
 	xEnd := int64(binary.BigEndian.Uint64(h[8:16]))
 	if xEnd < 0 {
-		return outOfRange("RangeEntry", "End", 8, int64(xEnd), 0, 9223372036854775807)
+		return outOfRange("RangeEntry", "End", 8, xEnd, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -551,13 +583,13 @@ type CursorEntry struct {
 // is too short; dst is then as it was.
 func (m *CursorEntry) Encode(dst []byte) (int, error) {
 	if m.Lane < 1 {
-		return 0, outOfRange("CursorEntry", "Lane", 0, int64(m.Lane), 1, 255)
+		return 0, outOfRange("CursorEntry", "Lane", 0, m.Lane, 1, 255)
 	}
 	if m.Next < 0 {
-		return 0, outOfRange("CursorEntry", "Next", 5, int64(m.Next), 0, 9223372036854775807)
+		return 0, outOfRange("CursorEntry", "Next", 5, m.Next, 0, 9223372036854775807)
 	}
 	if m.Tally < -1 {
-		return 0, outOfRange("CursorEntry", "Tally", 13, int64(m.Tally), -1, 9223372036854775807)
+		return 0, outOfRange("CursorEntry", "Tally", 13, m.Tally, -1, 9223372036854775807)
 	}
 	if len(dst) < CursorEntrySize {
 		return 0, shortBuffer("CursorEntry", CursorEntrySize, len(dst))
@@ -568,6 +600,14 @@ func (m *CursorEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint64(p0[5:13], uint64(m.Next))
 	binary.BigEndian.PutUint64(p0[13:21], uint64(m.Tally))
 	return CursorEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *CursorEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, CursorEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+CursorEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // CursorEntryView reads a CursorEntry in place: it aliases the bytes that Parse was given and
@@ -591,15 +631,15 @@ func (v *CursorEntryView) Parse(b []byte) error {
 	h := (*[CursorEntrySize]byte)(b)
 	xLane := uint8(h[0])
 	if xLane < 1 {
-		return outOfRange("CursorEntry", "Lane", 0, int64(xLane), 1, 255)
+		return outOfRange("CursorEntry", "Lane", 0, xLane, 1, 255)
 	}
 	xNext := int64(binary.BigEndian.Uint64(h[5:13]))
 	if xNext < 0 {
-		return outOfRange("CursorEntry", "Next", 5, int64(xNext), 0, 9223372036854775807)
+		return outOfRange("CursorEntry", "Next", 5, xNext, 0, 9223372036854775807)
 	}
 	xTally := int64(binary.BigEndian.Uint64(h[13:21]))
 	if xTally < -1 {
-		return outOfRange("CursorEntry", "Tally", 13, int64(xTally), -1, 9223372036854775807)
+		return outOfRange("CursorEntry", "Tally", 13, xTally, -1, 9223372036854775807)
 	}
 	v.p = h
 	return nil

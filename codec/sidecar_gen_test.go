@@ -4,18 +4,120 @@ package codec
 
 import (
 	"bytes"
+	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
 // boundOf reads every field of a view.
 func boundOf(v *BoundView) Bound {
-	return Bound{
+	m := Bound{
 		Sequence: v.Sequence(),
 		Epoch:    v.Epoch(),
 		Durable:  v.Durable(),
 		Window:   v.Window(),
 		Appended: v.Appended(),
 		LogID:    v.LogID(),
+	}
+	return m
+}
+
+// randomBound returns a legal record.
+func randomBound(r *rand.Rand) Bound {
+	var m Bound
+	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Durable = int64(randomInt(r, 0, 9223372036854775807))
+	m.Window = int64(randomInt(r, 0, 9223372036854775807))
+	m.Appended = int64(randomInt(r, 0, 9223372036854775807))
+	copy(m.LogID[:], randomBytes(r, 16, 16))
+	return m
+}
+
+// holdBound parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdBound(t testing.TB, b []byte) {
+	t.Helper()
+	var v BoundView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "Bound")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := boundOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, BoundSize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomBound encodes and parses random records, cuts them off and flips their bits.
+func TestRandomBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomBound(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != BoundSize {
+			t.Fatalf("%d bytes, want %d", len(want), BoundSize)
+		}
+		var v BoundView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := boundOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(BoundView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdBound(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Magic()
+			v.Version()
+			v.Sequence()
+			v.Epoch()
+			v.Durable()
+			v.Window()
+			v.Appended()
+			v.LogID()
+			v.Checksum()
+		})
 	}
 }
 
@@ -24,21 +126,7 @@ func boundOf(v *BoundView) Bound {
 func FuzzBoundParse(f *testing.F) {
 	f.Add(make([]byte, BoundSize))
 	f.Add(readGolden(f, "bound"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v BoundView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "Bound")
-			return
-		}
-		m := boundOf(&v)
-		again := make([]byte, BoundSize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdBound(t, b) })
 }
 
 // sampleBound is the record of testdata/bound.golden.
@@ -68,8 +156,7 @@ func TestGoldenBound(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v BoundView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Sequence() != m.Sequence {
@@ -95,17 +182,24 @@ func TestGoldenBound(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(BoundView).Parse(longer); err != nil {
-			requireFieldError(t, err, "Bound")
-		}
+		holdBound(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = boundOf(&v)
+		v.Magic()
+		v.Version()
+		v.Sequence()
+		v.Epoch()
+		v.Durable()
+		v.Window()
+		v.Appended()
+		v.LogID()
+		v.Checksum()
 	})
 }
 
@@ -131,7 +225,7 @@ func BenchmarkBoundParse(b *testing.B) {
 
 // stateHeaderOf reads every field of a view.
 func stateHeaderOf(v *stateHeaderView) stateHeader {
-	return stateHeader{
+	m := stateHeader{
 		Flags:        v.Flags(),
 		Incompatible: v.Incompatible(),
 		Compatible:   v.Compatible(),
@@ -148,6 +242,123 @@ func stateHeaderOf(v *stateHeaderView) stateHeader {
 		CursorCount:  v.CursorCount(),
 		BodyLength:   v.BodyLength(),
 	}
+	return m
+}
+
+// randomStateHeader returns a legal record.
+func randomStateHeader(r *rand.Rand) stateHeader {
+	var m stateHeader
+	m.Flags = uint16(randomUint(r, 0, 0))
+	m.Incompatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Compatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
+	copy(m.LogID[:], randomBytes(r, 16, 16))
+	m.SegmentSize = int64(randomInt(r, 0, 9223372036854775807))
+	m.CreatedAt = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
+	m.Clean = uint8(randomUint(r, 0, 1))
+	m.FirstSegment = int64(randomInt(r, 0, 9223372036854775807))
+	m.End = int64(randomInt(r, 0, 9223372036854775807))
+	m.EndCRC = uint32(randomUint(r, 0, 4294967295))
+	m.EpochCount = uint32(randomUint(r, 0, 4294967295))
+	m.RangeCount = uint32(randomUint(r, 0, 4294967295))
+	m.CursorCount = uint32(randomUint(r, 0, 4294967295))
+	m.BodyLength = uint32(randomUint(r, 0, 4294967295))
+	return m
+}
+
+// holdStateHeader parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdStateHeader(t testing.TB, b []byte) {
+	t.Helper()
+	var v stateHeaderView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "stateHeader")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := stateHeaderOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, stateHeaderSize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomStateHeader encodes and parses random records, cuts them off and flips their bits.
+func TestRandomStateHeader(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomStateHeader(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != stateHeaderSize {
+			t.Fatalf("%d bytes, want %d", len(want), stateHeaderSize)
+		}
+		var v stateHeaderView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := stateHeaderOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(stateHeaderView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdStateHeader(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Magic()
+			v.Version()
+			v.Flags()
+			v.Incompatible()
+			v.Compatible()
+			v.Sequence()
+			v.LogID()
+			v.SegmentSize()
+			v.CreatedAt()
+			v.Clean()
+			v.FirstSegment()
+			v.End()
+			v.EndCRC()
+			v.EpochCount()
+			v.RangeCount()
+			v.CursorCount()
+			v.BodyLength()
+		})
+	}
 }
 
 // FuzzStateHeaderParse: no input makes Parse panic, an error names a field, and what
@@ -155,21 +366,7 @@ func stateHeaderOf(v *stateHeaderView) stateHeader {
 func FuzzStateHeaderParse(f *testing.F) {
 	f.Add(make([]byte, stateHeaderSize))
 	f.Add(readGolden(f, "state_header"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v stateHeaderView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "stateHeader")
-			return
-		}
-		m := stateHeaderOf(&v)
-		again := make([]byte, stateHeaderSize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdStateHeader(t, b) })
 }
 
 // sampleStateHeader is the record of testdata/state_header.golden.
@@ -207,8 +404,7 @@ func TestGoldenStateHeader(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v stateHeaderView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Incompatible() != m.Incompatible {
@@ -258,17 +454,32 @@ func TestGoldenStateHeader(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(stateHeaderView).Parse(longer); err != nil {
-			requireFieldError(t, err, "stateHeader")
-		}
+		holdStateHeader(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = stateHeaderOf(&v)
+		v.Magic()
+		v.Version()
+		v.Flags()
+		v.Incompatible()
+		v.Compatible()
+		v.Sequence()
+		v.LogID()
+		v.SegmentSize()
+		v.CreatedAt()
+		v.Clean()
+		v.FirstSegment()
+		v.End()
+		v.EndCRC()
+		v.EpochCount()
+		v.RangeCount()
+		v.CursorCount()
+		v.BodyLength()
 	})
 }
 
@@ -294,9 +505,98 @@ func BenchmarkStateHeaderParse(b *testing.B) {
 
 // epochEntryOf reads every field of a view.
 func epochEntryOf(v *EpochEntryView) EpochEntry {
-	return EpochEntry{
+	m := EpochEntry{
 		Epoch: v.Epoch(),
 		Start: v.Start(),
+	}
+	return m
+}
+
+// randomEpochEntry returns a legal record.
+func randomEpochEntry(r *rand.Rand) EpochEntry {
+	var m EpochEntry
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Start = int64(randomInt(r, 0, 9223372036854775807))
+	return m
+}
+
+// holdEpochEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdEpochEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v EpochEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "EpochEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := epochEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, EpochEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomEpochEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomEpochEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomEpochEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != EpochEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), EpochEntrySize)
+		}
+		var v EpochEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := epochEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(EpochEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdEpochEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Epoch()
+			v.Start()
+		})
 	}
 }
 
@@ -305,21 +605,7 @@ func epochEntryOf(v *EpochEntryView) EpochEntry {
 func FuzzEpochEntryParse(f *testing.F) {
 	f.Add(make([]byte, EpochEntrySize))
 	f.Add(readGolden(f, "epoch_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v EpochEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "EpochEntry")
-			return
-		}
-		m := epochEntryOf(&v)
-		again := make([]byte, EpochEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdEpochEntry(t, b) })
 }
 
 // sampleEpochEntry is the record of testdata/epoch_entry.golden.
@@ -345,8 +631,7 @@ func TestGoldenEpochEntry(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v EpochEntryView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Epoch() != m.Epoch {
@@ -360,17 +645,17 @@ func TestGoldenEpochEntry(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(EpochEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "EpochEntry")
-		}
+		holdEpochEntry(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = epochEntryOf(&v)
+		v.Epoch()
+		v.Start()
 	})
 }
 
@@ -396,9 +681,98 @@ func BenchmarkEpochEntryParse(b *testing.B) {
 
 // rangeEntryOf reads every field of a view.
 func rangeEntryOf(v *RangeEntryView) RangeEntry {
-	return RangeEntry{
+	m := RangeEntry{
 		Start: v.Start(),
 		End:   v.End(),
+	}
+	return m
+}
+
+// randomRangeEntry returns a legal record.
+func randomRangeEntry(r *rand.Rand) RangeEntry {
+	var m RangeEntry
+	m.Start = int64(randomInt(r, 0, 9223372036854775807))
+	m.End = int64(randomInt(r, 0, 9223372036854775807))
+	return m
+}
+
+// holdRangeEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdRangeEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v RangeEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "RangeEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := rangeEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, RangeEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomRangeEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomRangeEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomRangeEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != RangeEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), RangeEntrySize)
+		}
+		var v RangeEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := rangeEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(RangeEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdRangeEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Start()
+			v.End()
+		})
 	}
 }
 
@@ -407,21 +781,7 @@ func rangeEntryOf(v *RangeEntryView) RangeEntry {
 func FuzzRangeEntryParse(f *testing.F) {
 	f.Add(make([]byte, RangeEntrySize))
 	f.Add(readGolden(f, "range_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v RangeEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "RangeEntry")
-			return
-		}
-		m := rangeEntryOf(&v)
-		again := make([]byte, RangeEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdRangeEntry(t, b) })
 }
 
 // sampleRangeEntry is the record of testdata/range_entry.golden.
@@ -447,8 +807,7 @@ func TestGoldenRangeEntry(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v RangeEntryView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Start() != m.Start {
@@ -462,17 +821,17 @@ func TestGoldenRangeEntry(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(RangeEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "RangeEntry")
-		}
+		holdRangeEntry(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = rangeEntryOf(&v)
+		v.Start()
+		v.End()
 	})
 }
 
@@ -498,11 +857,104 @@ func BenchmarkRangeEntryParse(b *testing.B) {
 
 // cursorEntryOf reads every field of a view.
 func cursorEntryOf(v *CursorEntryView) CursorEntry {
-	return CursorEntry{
+	m := CursorEntry{
 		Lane:  v.Lane(),
 		Epoch: v.Epoch(),
 		Next:  v.Next(),
 		Tally: v.Tally(),
+	}
+	return m
+}
+
+// randomCursorEntry returns a legal record.
+func randomCursorEntry(r *rand.Rand) CursorEntry {
+	var m CursorEntry
+	m.Lane = uint8(randomUint(r, 1, 255))
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Next = int64(randomInt(r, 0, 9223372036854775807))
+	m.Tally = int64(randomInt(r, -1, 9223372036854775807))
+	return m
+}
+
+// holdCursorEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdCursorEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v CursorEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "CursorEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := cursorEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, CursorEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomCursorEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomCursorEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomCursorEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != CursorEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), CursorEntrySize)
+		}
+		var v CursorEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := cursorEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(CursorEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdCursorEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Lane()
+			v.Epoch()
+			v.Next()
+			v.Tally()
+		})
 	}
 }
 
@@ -511,21 +963,7 @@ func cursorEntryOf(v *CursorEntryView) CursorEntry {
 func FuzzCursorEntryParse(f *testing.F) {
 	f.Add(make([]byte, CursorEntrySize))
 	f.Add(readGolden(f, "cursor_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v CursorEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "CursorEntry")
-			return
-		}
-		m := cursorEntryOf(&v)
-		again := make([]byte, CursorEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdCursorEntry(t, b) })
 }
 
 // sampleCursorEntry is the record of testdata/cursor_entry.golden.
@@ -553,8 +991,7 @@ func TestGoldenCursorEntry(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v CursorEntryView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Lane() != m.Lane {
@@ -574,17 +1011,19 @@ func TestGoldenCursorEntry(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(CursorEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "CursorEntry")
-		}
+		holdCursorEntry(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = cursorEntryOf(&v)
+		v.Lane()
+		v.Epoch()
+		v.Next()
+		v.Tally()
 	})
 }
 

@@ -1,10 +1,5 @@
 package gen
 
-import (
-	"slices"
-	"strings"
-)
-
 // algorithm is how a checksum is computed in Go.
 type algorithm struct {
 	// bytes is the width of the sum.
@@ -24,11 +19,4 @@ var algorithms = map[string]algorithm{
 }
 
 // algorithmNames is the list of algorithms for error messages.
-var algorithmNames = func() string {
-	var names []string
-	for name := range algorithms {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}()
+const algorithmNames = "adler32, crc32, crc32c, crc64"

@@ -257,6 +257,9 @@ func (c *recordChecker) check(r *syntaxRecord) error {
 	}
 	if c.at.Anchor == 0 {
 		c.record.Size = c.at.Off
+		if t := c.record.Total; t != nil && uint64(c.at.Off) > t.Int.Max().Abs {
+			return c.fail(t.Where, "the record has %d bytes, which do not fit into its total", c.at.Off)
+		}
 	} else if c.byName["Size"] != nil {
 		return c.fail(r.at, "a field of a record without a fixed size must not be called Size")
 	}

@@ -12,28 +12,37 @@ import (
 
 // TestCodecIsUpToDate: what is checked in is what the schemas give.
 func TestCodecIsUpToDate(t *testing.T) {
-	schemas, err := filepath.Glob("../codec/*.layout")
-	if err != nil || len(schemas) == 0 {
-		t.Fatalf("no schemas: %v", err)
-	}
-	for _, schema := range schemas {
-		src, err := os.ReadFile(schema)
+	schemas := readSchemas(t, "../codec/*.layout")
+	for range 2 {
+		files, err := GeneratePackage(schemas, "codec")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			files, err := Generate(schema, string(src), "codec")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range files {
-				have, err := os.ReadFile(filepath.Join("../codec", f.Name))
-				if err != nil || !bytes.Equal(have, f.Source) {
-					t.Errorf("%s differs from its schema: run go generate (%v)", f.Name, err)
-				}
+		for _, f := range files {
+			have, err := os.ReadFile(filepath.Join("../codec", f.Name))
+			if err != nil || !bytes.Equal(have, f.Source) {
+				t.Errorf("%s differs from its schema: run go generate (%v)", f.Name, err)
 			}
 		}
 	}
+}
+
+// readSchemas reads the schemas that a pattern names.
+func readSchemas(t testing.TB, pattern string) []Schema {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no schemas: %v", err)
+	}
+	var out []Schema
+	for _, name := range names {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Schema{name, string(src)})
+	}
+	return out
 }
 
 // TestGeneratedTestsPass generates from a schema with every word of the
@@ -43,35 +52,11 @@ func TestGeneratedTestsPass(t *testing.T) {
 		t.Skip("builds a module")
 	}
 	dir := t.TempDir()
-	src, err := os.ReadFile("testdata/all.layout")
+	files, err := GeneratePackage(readSchemas(t, "testdata/*.layout"), "sample")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Generate("all.layout", string(src), "sample")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name string, content []byte) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, f := range files {
-		write(f.Name, f.Source)
-	}
-	write("go.mod", []byte("module sample\n\ngo 1.26\n"))
-	for _, name := range []string{"fielderror.go", "golden_test.go"} {
-		support, err := os.ReadFile(filepath.Join("../codec", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(name, bytes.Replace(support, []byte("package codec"), []byte("package sample"), 1))
-	}
+	writeModule(t, dir, "sample", files)
 	goldens, err := filepath.Glob("testdata/*.golden")
 	if err != nil || len(goldens) == 0 {
 		t.Fatalf("no golden files: %v", err)
@@ -81,15 +66,39 @@ func TestGeneratedTestsPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(filepath.Join("testdata", filepath.Base(g)), content)
+		writeFile(t, filepath.Join(dir, "testdata", filepath.Base(g)), content)
 	}
-	for _, args := range [][]string{{"vet", "."}, {"test", "-count=1", "."}} {
-		cmd := exec.Command("go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+	runGo(t, dir, "vet", ".")
+	runGo(t, dir, "test", "-count=1", ".")
+}
+
+func writeFile(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeModule writes generated files as a module of one package.
+func writeModule(t testing.TB, dir, name string, files []Output) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "go.mod"), []byte("module "+name+"\n\ngo 1.26\n"))
+	for _, f := range files {
+		writeFile(t, filepath.Join(dir, f.Name), f.Source)
+	}
+}
+
+// runGo runs the go command in a module of its own.
+func runGo(t testing.TB, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 

@@ -50,7 +50,8 @@ type Choice struct {
 	Where Where
 	Value Number
 	// Values are the named values of the bits that a flag with several bits
-	// covers. If there are any, the others are illegal unless the flags are open.
+	// covers. If there are any, others but 0 are illegal unless the flags are
+	// open.
 	Values []*Choice
 }
 

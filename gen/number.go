@@ -85,31 +85,26 @@ type Int struct {
 	Decimal, Reversed bool
 }
 
-// intTypes gives the integer types by name, without a byte order.
-var intTypes = func() map[string]Int {
-	types := map[string]Int{"bool": {Bytes: 1, Bool: true}}
-	for n := 1; n <= 8; n++ {
-		types[fmt.Sprintf("i%d", 8*n)] = Int{Bytes: n, Signed: true}
-		types[fmt.Sprintf("u%d", 8*n)] = Int{Bytes: n}
-	}
-	return types
-}()
-
 // intType finds an integer type by its name, which may end with a byte order;
 // little is the order of names without one.
 func intType(name string, little bool) (Int, bool) {
+	if name == "bool" {
+		return Int{Bytes: 1, Bool: true}, true
+	}
 	base := name
 	if b, ok := strings.CutSuffix(name, "le"); ok {
 		base, little = b, true
 	} else if b, ok := strings.CutSuffix(name, "be"); ok {
 		base, little = b, false
 	}
-	t, ok := intTypes[base]
-	if !ok || base != name && t.Bytes == 1 {
-		return Int{}, false
+	for bytes := 1; bytes <= 8; bytes++ {
+		digits := strconv.Itoa(8 * bytes)
+		if base == "i"+digits || base == "u"+digits {
+			t := Int{Bytes: bytes, Signed: base[0] == 'i', Little: little && bytes > 1}
+			return t, base == name || bytes > 1
+		}
 	}
-	t.Little = little && t.Bytes > 1
-	return t, true
+	return Int{}, false
 }
 
 // Name returns the type as the language writes it, with its byte order if it
@@ -150,10 +145,8 @@ func (t Int) GoType() string {
 // goBits is the number of bits of the Go type.
 func (t Int) goBits() int {
 	switch {
-	case t.Decimal && t.Bytes <= 10:
-		return 32
 	case t.Decimal:
-		return 64
+		return 32
 	case t.Bytes == 3:
 		return 32
 	case t.Bytes > 4:
@@ -176,9 +169,7 @@ func (t Int) Max() Number {
 		for range min(t.Bytes, 19) {
 			abs = abs*10 + 9
 		}
-		if t.goBits() == 32 {
-			abs = min(abs, math.MaxUint32)
-		}
+		abs = min(abs, math.MaxUint32)
 	case t.Signed:
 		abs >>= 64 - 8*t.Bytes + 1
 	default:
