@@ -297,21 +297,30 @@ func boolByte(x bool) byte {
 	return 0
 }
 
-// putDecimal writes x in decimal digits that fill b; reversed puts the least
-// significant one first. Four digits go at once, since a chain of divisions,
-// each of which waits for the one before, would take most of the time.
-func putDecimal(b []byte, x uint64, reversed bool) {
-	for i := 0; i < len(b); i += 4 {
-		four := uint32(x % 10000)
-		x /= 10000
-		low, high := four%100, four/100
-		digits := [4]byte{'0' + byte(low%10), '0' + byte(low/10), '0' + byte(high%10), '0' + byte(high/10)}
-		if reversed {
-			copy(b[i:], digits[:])
-			continue
+// digitsOf returns the decimal digits of x, the least significant one first.
+// They go by fours and pairs, since a chain of ten divisions, each of which
+// waits for the one before, would cost as much as the checksum.
+func digitsOf(x uint32) (digits [10]byte) {
+	low, middle, high := x%10000, x/10000%10000, x/100000000
+	for i, pair := range [5]uint32{low % 100, low / 100, middle % 100, middle / 100, high} {
+		digits[2*i], digits[2*i+1] = byte('0'+pair%10), byte('0'+pair/10)
+	}
+	return digits
+}
+
+// putDecimal writes x in decimal digits that fill b, which has at least ten
+// bytes; reversed puts the least significant one first.
+func putDecimal(b []byte, x uint32, reversed bool) {
+	digits := digitsOf(x)
+	for i := range b {
+		c := byte('0')
+		if i < len(digits) {
+			c = digits[i]
 		}
-		for k := range min(4, len(b)-i) {
-			b[len(b)-1-i-k] = digits[k]
+		if reversed {
+			b[i] = c
+		} else {
+			b[len(b)-1-i] = c
 		}
 	}
 }
@@ -430,13 +439,36 @@ func appendFlagList(dst []byte, text string) []byte {
 func Records() []RecordInfo {
 	return []RecordInfo{
 		{"Checkpoint", CheckpointSize, describeCheckpoint},
+		{"IndexHeader", IndexHeaderSize, describeIndexHeader},
+		{"IndexSlot", IndexSlotSize, describeIndexSlot},
+		{"IndexEntry", IndexEntrySize, describeIndexEntry},
 		{"Message", MessageMinSize, describeMessage},
 		{"Blank", BlankSize, describeBlank},
+		{"SubMessage", SubMessageMinSize, describeSubMessage},
+		{"MessageBatch", MessageBatchMinSize, describeMessageBatch},
+		{"ChecksumTrailer", ChecksumTrailerSize, describeChecksumTrailer},
 		{"QueueUnit", QueueUnitSize, describeQueueUnit},
+		{"QueueExtUnit", QueueExtUnitMinSize, describeQueueExtUnit},
+		{"BatchUnit", BatchUnitSize, describeBatchUnit},
+		{"QueueKey", QueueKeyMinSize, describeQueueKey},
+		{"QueueValue", QueueValueSize, describeQueueValue},
+		{"QueueEdgeKey", QueueEdgeKeyMinSize, describeQueueEdgeKey},
+		{"QueueEdgeValue", QueueEdgeValueSize, describeQueueEdgeValue},
+		{"DispatchValue", DispatchValueSize, describeDispatchValue},
+		{"MessageIndexKey", MessageIndexKeyMinSize, describeMessageIndexKey},
+		{"MessageIndexValue", MessageIndexValueSize, describeMessageIndexValue},
+		{"DelayKey", DelayKeyMinSize, describeDelayKey},
+		{"DelayValue", DelayValueSize, describeDelayValue},
+		{"HalfKey", HalfKeyMinSize, describeHalfKey},
+		{"HalfValue", HalfValueSize, describeHalfValue},
 		{"Bound", BoundSize, describeBound},
-		{"stateHeader", stateHeaderSize, describeStateHeader},
 		{"EpochEntry", EpochEntrySize, describeEpochEntry},
 		{"RangeEntry", RangeEntrySize, describeRangeEntry},
 		{"CursorEntry", CursorEntrySize, describeCursorEntry},
+		{"State", StateMinSize, describeState},
+		{"TimerSlot", TimerSlotSize, describeTimerSlot},
+		{"TimerUnit", TimerUnitSize, describeTimerUnit},
+		{"TimerBlank", TimerBlankSize, describeTimerBlank},
+		{"TimerCheckpoint", TimerCheckpointSize, describeTimerCheckpoint},
 	}
 }

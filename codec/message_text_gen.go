@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"fmt"
 	"strconv"
 )
 
@@ -261,6 +262,340 @@ func (v *BlankView) describe(prefix string, base int, yield func(FieldInfo) bool
 // describeBlank is the function of Blank in Records.
 func describeBlank(b []byte, yield func(FieldInfo) bool) (int, error) {
 	var v BlankView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *SubMessageView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "TotalSize", 0, 4
+	case 1:
+		return "Magic", 4, 8
+	case 2:
+		return "BodyCRC", 8, 12
+	case 3:
+		return "Flag", 12, 16
+	case 4:
+		return "Body", 16, v.a1
+	case 5:
+		return "Properties", v.a1, len(v.b)
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *SubMessageView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return strconv.AppendInt(dst, int64(v.TotalSize()), 10)
+	case 1:
+		return strconv.AppendInt(dst, int64(v.Magic()), 10)
+	case 2:
+		return strconv.AppendInt(dst, int64(v.BodyCRC()), 10)
+	case 3:
+		return strconv.AppendInt(dst, int64(v.Flag()), 10)
+	case 4:
+		return appendHex(dst, v.Body())
+	case 5:
+		return appendHex(dst, v.Properties())
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *SubMessageView) AppendText(dst []byte) []byte {
+	dst = append(dst, "SubMessage{"...)
+	comma := false
+	for i := range 6 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *SubMessageView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *SubMessageView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 6 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *SubMessageView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *SubMessageView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 6 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeSubMessage is the function of SubMessage in Records.
+func describeSubMessage(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v SubMessageView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *MessageBatchView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Messages", 0, len(v.b)
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *MessageBatchView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		dst = append(dst, '[')
+		for i, entry := range v.Messages().All() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if asJSON {
+				dst = entry.AppendJSON(dst)
+			} else {
+				dst = entry.AppendText(dst)
+			}
+		}
+		return append(dst, ']')
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *MessageBatchView) AppendText(dst []byte) []byte {
+	dst = append(dst, "MessageBatch{"...)
+	comma := false
+	for i := range 1 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *MessageBatchView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *MessageBatchView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 1 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *MessageBatchView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *MessageBatchView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 1 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+		if i == 0 {
+			at := base + 0
+			for k, entry := range v.Messages().All() {
+				if !entry.describe(fmt.Sprintf("%s%s[%d].", prefix, name, k), at, yield) {
+					return false
+				}
+				at += len(entry.Bytes())
+			}
+		}
+	}
+	return true
+}
+
+// describeMessageBatch is the function of MessageBatch in Records.
+func describeMessageBatch(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v MessageBatchView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *ChecksumTrailerView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Name", 0, 8
+	case 1:
+		return "NameEnd", 8, 9
+	case 2:
+		return "Sum", 9, 19
+	case 3:
+		return "End", 19, 20
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *ChecksumTrailerView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return appendHex(dst, []byte(ChecksumTrailerName))
+	case 1:
+		return strconv.AppendUint(dst, uint64(v.NameEnd()), 10)
+	case 2:
+		return strconv.AppendUint(dst, uint64(v.Sum()), 10)
+	case 3:
+		return strconv.AppendUint(dst, uint64(v.End()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *ChecksumTrailerView) AppendText(dst []byte) []byte {
+	dst = append(dst, "ChecksumTrailer{"...)
+	comma := false
+	for i := range 4 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *ChecksumTrailerView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *ChecksumTrailerView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 4 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *ChecksumTrailerView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *ChecksumTrailerView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 4 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeChecksumTrailer is the function of ChecksumTrailer in Records.
+func describeChecksumTrailer(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v ChecksumTrailerView
 	if err := v.Parse(b); err != nil {
 		return 0, err
 	}

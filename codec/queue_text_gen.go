@@ -107,3 +107,231 @@ func describeQueueUnit(b []byte, yield func(FieldInfo) bool) (int, error) {
 	v.Describe(yield)
 	return len(v.Bytes()), nil
 }
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *QueueExtUnitView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Size", 0, 2
+	case 1:
+		return "TagsCode", 2, 10
+	case 2:
+		return "StoreTime", 10, 18
+	case 3:
+		return "Filter", 18, len(v.b)
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *QueueExtUnitView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return strconv.AppendInt(dst, int64(v.Size()), 10)
+	case 1:
+		return strconv.AppendInt(dst, int64(v.TagsCode()), 10)
+	case 2:
+		return strconv.AppendInt(dst, int64(v.StoreTime()), 10)
+	case 3:
+		return appendHex(dst, v.Filter())
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *QueueExtUnitView) AppendText(dst []byte) []byte {
+	dst = append(dst, "QueueExtUnit{"...)
+	comma := false
+	for i := range 4 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *QueueExtUnitView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *QueueExtUnitView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 4 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *QueueExtUnitView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *QueueExtUnitView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 4 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeQueueExtUnit is the function of QueueExtUnit in Records.
+func describeQueueExtUnit(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v QueueExtUnitView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *BatchUnitView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "PhysicalOffset", 0, 8
+	case 1:
+		return "Size", 8, 12
+	case 2:
+		return "TagsCode", 12, 20
+	case 3:
+		return "StoreTime", 20, 28
+	case 4:
+		return "BaseOffset", 28, 36
+	case 5:
+		return "BatchSize", 36, 38
+	case 6:
+		return "CompactedOffset", 38, 42
+	case 7:
+		return "Reserved", 42, 46
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *BatchUnitView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return strconv.AppendInt(dst, int64(v.PhysicalOffset()), 10)
+	case 1:
+		return strconv.AppendInt(dst, int64(v.Size()), 10)
+	case 2:
+		return strconv.AppendInt(dst, int64(v.TagsCode()), 10)
+	case 3:
+		return strconv.AppendInt(dst, int64(v.StoreTime()), 10)
+	case 4:
+		return strconv.AppendInt(dst, int64(v.BaseOffset()), 10)
+	case 5:
+		return strconv.AppendInt(dst, int64(v.BatchSize()), 10)
+	case 6:
+		return strconv.AppendInt(dst, int64(v.CompactedOffset()), 10)
+	case 7:
+		return strconv.AppendInt(dst, int64(v.Reserved()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *BatchUnitView) AppendText(dst []byte) []byte {
+	dst = append(dst, "BatchUnit{"...)
+	comma := false
+	for i := range 8 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *BatchUnitView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *BatchUnitView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 8 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *BatchUnitView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *BatchUnitView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 8 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeBatchUnit is the function of BatchUnit in Records.
+func describeBatchUnit(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v BatchUnitView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}

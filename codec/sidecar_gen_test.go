@@ -223,286 +223,6 @@ func BenchmarkBoundParse(b *testing.B) {
 	}
 }
 
-// stateHeaderOf reads every field of a view.
-func stateHeaderOf(v *stateHeaderView) stateHeader {
-	m := stateHeader{
-		Flags:        v.Flags(),
-		Incompatible: v.Incompatible(),
-		Compatible:   v.Compatible(),
-		Sequence:     v.Sequence(),
-		LogID:        v.LogID(),
-		SegmentSize:  v.SegmentSize(),
-		CreatedAt:    v.CreatedAt(),
-		Clean:        v.Clean(),
-		FirstSegment: v.FirstSegment(),
-		End:          v.End(),
-		EndCRC:       v.EndCRC(),
-		EpochCount:   v.EpochCount(),
-		RangeCount:   v.RangeCount(),
-		CursorCount:  v.CursorCount(),
-		BodyLength:   v.BodyLength(),
-	}
-	return m
-}
-
-// randomStateHeader returns a legal record.
-func randomStateHeader(r *rand.Rand) stateHeader {
-	var m stateHeader
-	m.Flags = uint16(randomUint(r, 0, 0))
-	m.Incompatible = uint64(randomUint(r, 0, 18446744073709551615))
-	m.Compatible = uint64(randomUint(r, 0, 18446744073709551615))
-	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
-	copy(m.LogID[:], randomBytes(r, 16, 16))
-	m.SegmentSize = int64(randomInt(r, 0, 9223372036854775807))
-	m.CreatedAt = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
-	m.Clean = uint8(randomUint(r, 0, 1))
-	m.FirstSegment = int64(randomInt(r, 0, 9223372036854775807))
-	m.End = int64(randomInt(r, 0, 9223372036854775807))
-	m.EndCRC = uint32(randomUint(r, 0, 4294967295))
-	m.EpochCount = uint32(randomUint(r, 0, 4294967295))
-	m.RangeCount = uint32(randomUint(r, 0, 4294967295))
-	m.CursorCount = uint32(randomUint(r, 0, 4294967295))
-	m.BodyLength = uint32(randomUint(r, 0, 4294967295))
-	return m
-}
-
-// holdStateHeader parses b, whatever it is: an error names a field, every accessor works, and
-// what Parse accepts Encode gives back byte for byte.
-func holdStateHeader(t testing.TB, b []byte) {
-	t.Helper()
-	var v stateHeaderView
-	if err := v.Parse(b); err != nil {
-		requireFieldError(t, err, "stateHeader")
-		return
-	}
-	if len(v.Bytes()) > len(b) {
-		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
-	}
-	m := stateHeaderOf(&v)
-	requireJSON(t, v.AppendJSON(nil))
-	end := 0
-	v.Describe(func(f FieldInfo) bool {
-		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
-			t.Errorf("%+v lies outside", f)
-		}
-		end = max(end, f.Offset+f.Size)
-		return true
-	})
-	if end != len(v.Bytes()) {
-		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
-	}
-	again := make([]byte, stateHeaderSize)
-	if _, err := m.Encode(again); err != nil {
-		t.Fatalf("Encode of what Parse accepted: %v", err)
-	}
-	if !bytes.Equal(again, v.Bytes()) {
-		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-	}
-}
-
-// TestRandomStateHeader encodes and parses random records, cuts them off and flips their bits.
-func TestRandomStateHeader(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var want, front []byte
-	for i := range 20 {
-		m := randomStateHeader(r)
-		var err error
-		if want, err = m.Append(front); err != nil {
-			t.Fatalf("%+v: %v", m, err)
-		}
-		if len(want) != stateHeaderSize {
-			t.Fatalf("%d bytes, want %d", len(want), stateHeaderSize)
-		}
-		var v stateHeaderView
-		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
-			t.Fatalf("%+v: %v in\n%x", m, err, want)
-		}
-		if got := stateHeaderOf(&v); !reflect.DeepEqual(got, m) {
-			t.Fatalf("got  %+v\nwant %+v", got, m)
-		}
-		if i > 4 {
-			continue
-		}
-		for n := range want {
-			if err := new(stateHeaderView).Parse(want[:n:n]); err == nil {
-				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
-			}
-		}
-		longer := append(bytes.Clone(want), 0xAA, 0xAA)
-		for bit := range 8 * len(want) {
-			longer[bit/8] ^= 1 << (bit % 8)
-			holdStateHeader(t, longer)
-			longer[bit/8] ^= 1 << (bit % 8)
-		}
-		if i > 0 {
-			continue
-		}
-		requireNoAllocs(t, func() {
-			m.Encode(want)
-			v.Parse(want)
-			v.Magic()
-			v.Version()
-			v.Flags()
-			v.Incompatible()
-			v.Compatible()
-			v.Sequence()
-			v.LogID()
-			v.SegmentSize()
-			v.CreatedAt()
-			v.Clean()
-			v.FirstSegment()
-			v.End()
-			v.EndCRC()
-			v.EpochCount()
-			v.RangeCount()
-			v.CursorCount()
-			v.BodyLength()
-		})
-	}
-}
-
-// FuzzStateHeaderParse: no input makes Parse panic, an error names a field, and what
-// Parse accepts Encode gives back byte for byte.
-func FuzzStateHeaderParse(f *testing.F) {
-	f.Add(make([]byte, stateHeaderSize))
-	f.Add(readGolden(f, "state_header"))
-	f.Fuzz(func(t *testing.T, b []byte) { holdStateHeader(t, b) })
-}
-
-// sampleStateHeader is the record of testdata/state_header.golden.
-func sampleStateHeader() stateHeader {
-	return stateHeader{
-		Incompatible: 1,
-		Compatible:   2,
-		Sequence:     3,
-		LogID:        [16]byte([]byte("0123456789abcdef")),
-		SegmentSize:  4,
-		CreatedAt:    5,
-		Clean:        1,
-		FirstSegment: 6,
-		End:          7,
-		EndCRC:       8,
-		EpochCount:   9,
-		RangeCount:   10,
-		CursorCount:  11,
-		BodyLength:   12,
-	}
-}
-
-// TestGoldenStateHeader encodes and parses the record of testdata/state_header.golden.
-func TestGoldenStateHeader(t *testing.T) {
-	m := sampleStateHeader()
-	want := readGolden(t, "state_header")
-	got := make([]byte, stateHeaderSize)
-	if n, err := m.Encode(got); err != nil || n != len(got) {
-		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
-	}
-	if !bytes.Equal(got, want) {
-		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
-	}
-	if _, err := m.Encode(got[:len(got)-1]); err == nil {
-		t.Error("Encode fits into a buffer that is a byte too short")
-	}
-	var v stateHeaderView
-	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
-		t.Fatalf("Parse = %v", err)
-	}
-	if v.Incompatible() != m.Incompatible {
-		t.Errorf("Incompatible = %v, want %v", v.Incompatible(), m.Incompatible)
-	}
-	if v.Compatible() != m.Compatible {
-		t.Errorf("Compatible = %v, want %v", v.Compatible(), m.Compatible)
-	}
-	if v.Sequence() != m.Sequence {
-		t.Errorf("Sequence = %v, want %v", v.Sequence(), m.Sequence)
-	}
-	if v.LogID() != m.LogID {
-		t.Errorf("LogID = %v, want %v", v.LogID(), m.LogID)
-	}
-	if v.SegmentSize() != m.SegmentSize {
-		t.Errorf("SegmentSize = %v, want %v", v.SegmentSize(), m.SegmentSize)
-	}
-	if v.CreatedAt() != m.CreatedAt {
-		t.Errorf("CreatedAt = %v, want %v", v.CreatedAt(), m.CreatedAt)
-	}
-	if v.Clean() != m.Clean {
-		t.Errorf("Clean = %v, want %v", v.Clean(), m.Clean)
-	}
-	if v.FirstSegment() != m.FirstSegment {
-		t.Errorf("FirstSegment = %v, want %v", v.FirstSegment(), m.FirstSegment)
-	}
-	if v.End() != m.End {
-		t.Errorf("End = %v, want %v", v.End(), m.End)
-	}
-	if v.EndCRC() != m.EndCRC {
-		t.Errorf("EndCRC = %v, want %v", v.EndCRC(), m.EndCRC)
-	}
-	if v.EpochCount() != m.EpochCount {
-		t.Errorf("EpochCount = %v, want %v", v.EpochCount(), m.EpochCount)
-	}
-	if v.RangeCount() != m.RangeCount {
-		t.Errorf("RangeCount = %v, want %v", v.RangeCount(), m.RangeCount)
-	}
-	if v.CursorCount() != m.CursorCount {
-		t.Errorf("CursorCount = %v, want %v", v.CursorCount(), m.CursorCount)
-	}
-	if v.BodyLength() != m.BodyLength {
-		t.Errorf("BodyLength = %v, want %v", v.BodyLength(), m.BodyLength)
-	}
-	for n := range want {
-		if err := new(stateHeaderView).Parse(want[:n:n]); err == nil {
-			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
-		}
-	}
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	for bit := range 8 * len(want) {
-		longer[bit/8] ^= 1 << (bit % 8)
-		holdStateHeader(t, longer)
-		longer[bit/8] ^= 1 << (bit % 8)
-	}
-	requireNoAllocs(t, func() {
-		m.Encode(got)
-		v.Parse(got)
-		v.Magic()
-		v.Version()
-		v.Flags()
-		v.Incompatible()
-		v.Compatible()
-		v.Sequence()
-		v.LogID()
-		v.SegmentSize()
-		v.CreatedAt()
-		v.Clean()
-		v.FirstSegment()
-		v.End()
-		v.EndCRC()
-		v.EpochCount()
-		v.RangeCount()
-		v.CursorCount()
-		v.BodyLength()
-	})
-}
-
-// BenchmarkStateHeaderEncode encodes the record of testdata/state_header.golden.
-func BenchmarkStateHeaderEncode(b *testing.B) {
-	m := sampleStateHeader()
-	dst := make([]byte, stateHeaderSize)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Encode(dst)
-	}
-}
-
-// BenchmarkStateHeaderParse parses the record of testdata/state_header.golden.
-func BenchmarkStateHeaderParse(b *testing.B) {
-	src := readGolden(b, "state_header")
-	var v stateHeaderView
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Parse(src)
-	}
-}
-
 // epochEntryOf reads every field of a view.
 func epochEntryOf(v *EpochEntryView) EpochEntry {
 	m := EpochEntry{
@@ -1041,6 +761,301 @@ func BenchmarkCursorEntryEncode(b *testing.B) {
 func BenchmarkCursorEntryParse(b *testing.B) {
 	src := readGolden(b, "cursor_entry")
 	var v CursorEntryView
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Parse(src)
+	}
+}
+
+// stateOf reads every field of a view.
+func stateOf(v *StateView) State {
+	m := State{
+		Incompatible: v.Incompatible(),
+		Compatible:   v.Compatible(),
+		Sequence:     v.Sequence(),
+		LogID:        v.LogID(),
+		SegmentSize:  v.SegmentSize(),
+		CreatedAt:    v.CreatedAt(),
+		Clean:        v.Clean(),
+		FirstSegment: v.FirstSegment(),
+		End:          v.End(),
+		EndCRC:       v.EndCRC(),
+	}
+	for _, entry := range v.Epochs().All() {
+		m.Epochs = append(m.Epochs, epochEntryOf(&entry))
+	}
+	for _, entry := range v.Ranges().All() {
+		m.Ranges = append(m.Ranges, rangeEntryOf(&entry))
+	}
+	for _, entry := range v.Cursors().All() {
+		m.Cursors = append(m.Cursors, cursorEntryOf(&entry))
+	}
+	return m
+}
+
+// randomState returns a legal record.
+func randomState(r *rand.Rand) State {
+	var m State
+	m.Incompatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Compatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
+	copy(m.LogID[:], randomBytes(r, 16, 16))
+	m.SegmentSize = int64(randomInt(r, 0, 9223372036854775807))
+	m.CreatedAt = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
+	m.Clean = r.IntN(2) == 1
+	m.FirstSegment = int64(randomInt(r, 0, 9223372036854775807))
+	m.End = int64(randomInt(r, 0, 9223372036854775807))
+	m.EndCRC = uint32(randomUint(r, 0, 4294967295))
+	for range 0 + r.IntN(4) {
+		m.Epochs = append(m.Epochs, randomEpochEntry(r))
+	}
+	for range 0 + r.IntN(4) {
+		m.Ranges = append(m.Ranges, randomRangeEntry(r))
+	}
+	for range 0 + r.IntN(4) {
+		m.Cursors = append(m.Cursors, randomCursorEntry(r))
+	}
+	return m
+}
+
+// holdState parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdState(t testing.TB, b []byte) {
+	t.Helper()
+	var v StateView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "State")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := stateOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, m.Size())
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomState encodes and parses random records, cuts them off and flips their bits.
+func TestRandomState(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomState(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != m.Size() {
+			t.Fatalf("%d bytes, want %d", len(want), m.Size())
+		}
+		var v StateView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := stateOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(StateView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdState(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Magic()
+			v.Version()
+			v.Flags()
+			v.Incompatible()
+			v.Compatible()
+			v.Sequence()
+			v.LogID()
+			v.SegmentSize()
+			v.CreatedAt()
+			v.Clean()
+			v.FirstSegment()
+			v.End()
+			v.EndCRC()
+			v.EpochCount()
+			v.RangeCount()
+			v.CursorCount()
+			v.BodyLength()
+			for _, entry := range v.Epochs().All() {
+				entry.Bytes()
+			}
+			for _, entry := range v.Ranges().All() {
+				entry.Bytes()
+			}
+			for _, entry := range v.Cursors().All() {
+				entry.Bytes()
+			}
+			v.Checksum()
+		})
+	}
+}
+
+// FuzzStateParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzStateParse(f *testing.F) {
+	f.Add(make([]byte, StateMinSize))
+	f.Add(readGolden(f, "log_state"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdState(t, b) })
+}
+
+// sampleLogState is the record of testdata/log_state.golden.
+func sampleLogState() State {
+	return State{
+		Incompatible: 1,
+		Compatible:   2,
+		Sequence:     3,
+		LogID:        [16]byte([]byte("0123456789abcdef")),
+		SegmentSize:  4,
+		CreatedAt:    5,
+		Clean:        true,
+		FirstSegment: 6,
+		End:          7,
+		EndCRC:       8,
+		Epochs:       []EpochEntry{{Epoch: 1}, {Epoch: 2, Start: 500}},
+		Ranges:       []RangeEntry{{Start: 1, End: 2}},
+		Cursors:      []CursorEntry{{Lane: 1, Epoch: 2, Next: 3, Tally: -1}},
+	}
+}
+
+// TestGoldenLogState encodes and parses the record of testdata/log_state.golden.
+func TestGoldenLogState(t *testing.T) {
+	m := sampleLogState()
+	want := readGolden(t, "log_state")
+	got := make([]byte, m.Size())
+	if n, err := m.Encode(got); err != nil || n != len(got) {
+		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
+	}
+	if _, err := m.Encode(got[:len(got)-1]); err == nil {
+		t.Error("Encode fits into a buffer that is a byte too short")
+	}
+	var v StateView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
+		t.Fatalf("Parse = %v", err)
+	}
+	if v.Incompatible() != m.Incompatible {
+		t.Errorf("Incompatible = %v, want %v", v.Incompatible(), m.Incompatible)
+	}
+	if v.Compatible() != m.Compatible {
+		t.Errorf("Compatible = %v, want %v", v.Compatible(), m.Compatible)
+	}
+	if v.Sequence() != m.Sequence {
+		t.Errorf("Sequence = %v, want %v", v.Sequence(), m.Sequence)
+	}
+	if v.LogID() != m.LogID {
+		t.Errorf("LogID = %v, want %v", v.LogID(), m.LogID)
+	}
+	if v.SegmentSize() != m.SegmentSize {
+		t.Errorf("SegmentSize = %v, want %v", v.SegmentSize(), m.SegmentSize)
+	}
+	if v.CreatedAt() != m.CreatedAt {
+		t.Errorf("CreatedAt = %v, want %v", v.CreatedAt(), m.CreatedAt)
+	}
+	if v.Clean() != m.Clean {
+		t.Errorf("Clean = %v, want %v", v.Clean(), m.Clean)
+	}
+	if v.FirstSegment() != m.FirstSegment {
+		t.Errorf("FirstSegment = %v, want %v", v.FirstSegment(), m.FirstSegment)
+	}
+	if v.End() != m.End {
+		t.Errorf("End = %v, want %v", v.End(), m.End)
+	}
+	if v.EndCRC() != m.EndCRC {
+		t.Errorf("EndCRC = %v, want %v", v.EndCRC(), m.EndCRC)
+	}
+	for n := range want {
+		if err := new(StateView).Parse(want[:n:n]); err == nil {
+			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+		}
+	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
+	for bit := range 8 * len(want) {
+		longer[bit/8] ^= 1 << (bit % 8)
+		holdState(t, longer)
+		longer[bit/8] ^= 1 << (bit % 8)
+	}
+	requireNoAllocs(t, func() {
+		m.Encode(got)
+		v.Parse(got)
+		v.Magic()
+		v.Version()
+		v.Flags()
+		v.Incompatible()
+		v.Compatible()
+		v.Sequence()
+		v.LogID()
+		v.SegmentSize()
+		v.CreatedAt()
+		v.Clean()
+		v.FirstSegment()
+		v.End()
+		v.EndCRC()
+		v.EpochCount()
+		v.RangeCount()
+		v.CursorCount()
+		v.BodyLength()
+		for _, entry := range v.Epochs().All() {
+			entry.Bytes()
+		}
+		for _, entry := range v.Ranges().All() {
+			entry.Bytes()
+		}
+		for _, entry := range v.Cursors().All() {
+			entry.Bytes()
+		}
+		v.Checksum()
+	})
+}
+
+// BenchmarkStateEncode encodes the record of testdata/log_state.golden.
+func BenchmarkStateEncode(b *testing.B) {
+	m := sampleLogState()
+	dst := make([]byte, m.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Encode(dst)
+	}
+}
+
+// BenchmarkStateParse parses the record of testdata/log_state.golden.
+func BenchmarkStateParse(b *testing.B) {
+	src := readGolden(b, "log_state")
+	var v StateView
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Parse(src)

@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"fmt"
 	"strconv"
 )
 
@@ -130,169 +131,6 @@ func (v *BoundView) describe(prefix string, base int, yield func(FieldInfo) bool
 // describeBound is the function of Bound in Records.
 func describeBound(b []byte, yield func(FieldInfo) bool) (int, error) {
 	var v BoundView
-	if err := v.Parse(b); err != nil {
-		return 0, err
-	}
-	v.Describe(yield)
-	return len(v.Bytes()), nil
-}
-
-// field returns the name of field i and its place; "" if it is not there.
-func (v *stateHeaderView) field(i int) (name string, at, end int) {
-	switch i {
-	case 0:
-		return "Magic", 0, 4
-	case 1:
-		return "Version", 4, 6
-	case 2:
-		return "Flags", 6, 8
-	case 3:
-		return "Incompatible", 8, 16
-	case 4:
-		return "Compatible", 16, 24
-	case 5:
-		return "Sequence", 24, 32
-	case 6:
-		return "LogID", 32, 48
-	case 7:
-		return "SegmentSize", 48, 56
-	case 8:
-		return "CreatedAt", 56, 64
-	case 9:
-		return "Clean", 64, 65
-	case 10:
-		return "reserved", 65, 72
-	case 11:
-		return "FirstSegment", 72, 80
-	case 12:
-		return "End", 80, 88
-	case 13:
-		return "EndCRC", 88, 92
-	case 14:
-		return "EpochCount", 92, 96
-	case 15:
-		return "RangeCount", 96, 100
-	case 16:
-		return "CursorCount", 100, 104
-	case 17:
-		return "BodyLength", 104, 108
-	}
-	return "", 0, 0
-}
-
-// appendValue appends the value of field i as text or as JSON.
-func (v *stateHeaderView) appendValue(dst []byte, i int, asJSON bool) []byte {
-	switch i {
-	case 0:
-		return strconv.AppendUint(dst, uint64(v.Magic()), 10)
-	case 1:
-		return strconv.AppendUint(dst, uint64(v.Version()), 10)
-	case 2:
-		return strconv.AppendUint(dst, uint64(v.Flags()), 10)
-	case 3:
-		return strconv.AppendUint(dst, uint64(v.Incompatible()), 10)
-	case 4:
-		return strconv.AppendUint(dst, uint64(v.Compatible()), 10)
-	case 5:
-		return strconv.AppendUint(dst, uint64(v.Sequence()), 10)
-	case 6:
-		x := v.LogID()
-		return appendHex(dst, x[:])
-	case 7:
-		return strconv.AppendInt(dst, int64(v.SegmentSize()), 10)
-	case 8:
-		return strconv.AppendInt(dst, int64(v.CreatedAt()), 10)
-	case 9:
-		return strconv.AppendUint(dst, uint64(v.Clean()), 10)
-	case 10:
-		return appendHex(dst, make([]byte, 7))
-	case 11:
-		return strconv.AppendInt(dst, int64(v.FirstSegment()), 10)
-	case 12:
-		return strconv.AppendInt(dst, int64(v.End()), 10)
-	case 13:
-		return strconv.AppendUint(dst, uint64(v.EndCRC()), 10)
-	case 14:
-		return strconv.AppendUint(dst, uint64(v.EpochCount()), 10)
-	case 15:
-		return strconv.AppendUint(dst, uint64(v.RangeCount()), 10)
-	case 16:
-		return strconv.AppendUint(dst, uint64(v.CursorCount()), 10)
-	case 17:
-		return strconv.AppendUint(dst, uint64(v.BodyLength()), 10)
-	}
-	return dst
-}
-
-// AppendText appends the record as one line of text, as String returns it.
-func (v *stateHeaderView) AppendText(dst []byte) []byte {
-	dst = append(dst, "stateHeader{"...)
-	comma := false
-	for i := range 18 {
-		name, _, _ := v.field(i)
-		if name == "" || name == "reserved" {
-			continue
-		}
-		if comma {
-			dst = append(dst, ' ')
-		}
-		dst = append(append(dst, name...), ':')
-		dst = v.appendValue(dst, i, false)
-		comma = true
-	}
-	return append(dst, '}')
-}
-
-// String returns the record as one line of text: bytes in hex digits, text in quotes.
-func (v *stateHeaderView) String() string {
-	return string(v.AppendText(nil))
-}
-
-// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
-// text as strings, named values by name, flags as lists of names. Reserved bytes and
-// fields that are not there are left out.
-func (v *stateHeaderView) AppendJSON(dst []byte) []byte {
-	dst = append(dst, '{')
-	comma := false
-	for i := range 18 {
-		name, _, _ := v.field(i)
-		if name == "" || name == "reserved" {
-			continue
-		}
-		if comma {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), name...), '"', ':')
-		dst = v.appendValue(dst, i, true)
-		comma = true
-	}
-	return append(dst, '}')
-}
-
-// Describe hands the fields to yield, in order, until that returns false, and returns
-// what it returned last. The entries of a group follow the group.
-func (v *stateHeaderView) Describe(yield func(FieldInfo) bool) bool {
-	return v.describe("", 0, yield)
-}
-
-// describe is Describe for a view within another one.
-func (v *stateHeaderView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
-	for i := range 18 {
-		name, at, end := v.field(i)
-		if name == "" {
-			continue
-		}
-		value := v.appendValue(nil, i, false)
-		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
-			return false
-		}
-	}
-	return true
-}
-
-// describeStateHeader is the function of stateHeader in Records.
-func describeStateHeader(b []byte, yield func(FieldInfo) bool) (int, error) {
-	var v stateHeaderView
 	if err := v.Parse(b); err != nil {
 		return 0, err
 	}
@@ -595,6 +433,245 @@ func (v *CursorEntryView) describe(prefix string, base int, yield func(FieldInfo
 // describeCursorEntry is the function of CursorEntry in Records.
 func describeCursorEntry(b []byte, yield func(FieldInfo) bool) (int, error) {
 	var v CursorEntryView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *StateView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Magic", 0, 4
+	case 1:
+		return "Version", 4, 6
+	case 2:
+		return "Flags", 6, 8
+	case 3:
+		return "Incompatible", 8, 16
+	case 4:
+		return "Compatible", 16, 24
+	case 5:
+		return "Sequence", 24, 32
+	case 6:
+		return "LogID", 32, 48
+	case 7:
+		return "SegmentSize", 48, 56
+	case 8:
+		return "CreatedAt", 56, 64
+	case 9:
+		return "Clean", 64, 65
+	case 10:
+		return "reserved", 65, 72
+	case 11:
+		return "FirstSegment", 72, 80
+	case 12:
+		return "End", 80, 88
+	case 13:
+		return "EndCRC", 88, 92
+	case 14:
+		return "EpochCount", 92, 96
+	case 15:
+		return "RangeCount", 96, 100
+	case 16:
+		return "CursorCount", 100, 104
+	case 17:
+		return "BodyLength", 104, 108
+	case 18:
+		return "Epochs", 108, v.a1
+	case 19:
+		return "Ranges", v.a1, v.a2
+	case 20:
+		return "Cursors", v.a2, v.a3
+	case 21:
+		return "Checksum", v.a3, v.a3 + 4
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *StateView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return strconv.AppendUint(dst, uint64(v.Magic()), 10)
+	case 1:
+		return strconv.AppendUint(dst, uint64(v.Version()), 10)
+	case 2:
+		return strconv.AppendUint(dst, uint64(v.Flags()), 10)
+	case 3:
+		return strconv.AppendUint(dst, uint64(v.Incompatible()), 10)
+	case 4:
+		return strconv.AppendUint(dst, uint64(v.Compatible()), 10)
+	case 5:
+		return strconv.AppendUint(dst, uint64(v.Sequence()), 10)
+	case 6:
+		x := v.LogID()
+		return appendHex(dst, x[:])
+	case 7:
+		return strconv.AppendInt(dst, int64(v.SegmentSize()), 10)
+	case 8:
+		return strconv.AppendInt(dst, int64(v.CreatedAt()), 10)
+	case 9:
+		return strconv.AppendBool(dst, v.Clean())
+	case 10:
+		return appendHex(dst, make([]byte, 7))
+	case 11:
+		return strconv.AppendInt(dst, int64(v.FirstSegment()), 10)
+	case 12:
+		return strconv.AppendInt(dst, int64(v.End()), 10)
+	case 13:
+		return strconv.AppendUint(dst, uint64(v.EndCRC()), 10)
+	case 14:
+		return strconv.AppendUint(dst, uint64(v.EpochCount()), 10)
+	case 15:
+		return strconv.AppendUint(dst, uint64(v.RangeCount()), 10)
+	case 16:
+		return strconv.AppendUint(dst, uint64(v.CursorCount()), 10)
+	case 17:
+		return strconv.AppendUint(dst, uint64(v.BodyLength()), 10)
+	case 18:
+		dst = append(dst, '[')
+		for i, entry := range v.Epochs().All() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if asJSON {
+				dst = entry.AppendJSON(dst)
+			} else {
+				dst = entry.AppendText(dst)
+			}
+		}
+		return append(dst, ']')
+	case 19:
+		dst = append(dst, '[')
+		for i, entry := range v.Ranges().All() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if asJSON {
+				dst = entry.AppendJSON(dst)
+			} else {
+				dst = entry.AppendText(dst)
+			}
+		}
+		return append(dst, ']')
+	case 20:
+		dst = append(dst, '[')
+		for i, entry := range v.Cursors().All() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if asJSON {
+				dst = entry.AppendJSON(dst)
+			} else {
+				dst = entry.AppendText(dst)
+			}
+		}
+		return append(dst, ']')
+	case 21:
+		return strconv.AppendUint(dst, uint64(v.Checksum()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *StateView) AppendText(dst []byte) []byte {
+	dst = append(dst, "State{"...)
+	comma := false
+	for i := range 22 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *StateView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *StateView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 22 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *StateView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *StateView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 22 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+		if i == 18 {
+			at := base + 108
+			for k, entry := range v.Epochs().All() {
+				if !entry.describe(fmt.Sprintf("%s%s[%d].", prefix, name, k), at, yield) {
+					return false
+				}
+				at += len(entry.Bytes())
+			}
+		}
+		if i == 19 {
+			at := base + v.a1
+			for k, entry := range v.Ranges().All() {
+				if !entry.describe(fmt.Sprintf("%s%s[%d].", prefix, name, k), at, yield) {
+					return false
+				}
+				at += len(entry.Bytes())
+			}
+		}
+		if i == 20 {
+			at := base + v.a2
+			for k, entry := range v.Cursors().All() {
+				if !entry.describe(fmt.Sprintf("%s%s[%d].", prefix, name, k), at, yield) {
+					return false
+				}
+				at += len(entry.Bytes())
+			}
+		}
+	}
+	return true
+}
+
+// describeState is the function of State in Records.
+func describeState(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v StateView
 	if err := v.Parse(b); err != nil {
 		return 0, err
 	}

@@ -260,7 +260,7 @@ func (c *recordChecker) check(r *syntaxRecord) error {
 		if t := c.record.Total; t != nil && uint64(c.at.Off) > t.Int.Max().Abs {
 			return c.fail(t.Where, "the record has %d bytes, which do not fit into its total", c.at.Off)
 		}
-	} else if c.byName["Size"] != nil {
+	} else if f := c.byName["Size"]; f != nil && f.InStruct() {
 		return c.fail(r.at, "a field of a record without a fixed size must not be called Size")
 	}
 	if r.key {
@@ -356,6 +356,9 @@ func (c *recordChecker) condition(x *syntaxCond) (*Cond, error) {
 	if field == nil || !field.IsInt() || !field.InStruct() || len(field.If) > 0 {
 		return nil, c.fail(x.field.at, "expected an integer field before this one that is always there, found %q",
 			x.field.text)
+	}
+	if field.Late {
+		return nil, c.fail(x.field.at, "a condition cannot look at %s, which is late: a patch would change what is there", field.Name)
 	}
 	out := &Cond{Field: field, Op: x.op}
 	if field.Int.Bool != (x.bare != nil) {

@@ -137,7 +137,7 @@ func (c *recordChecker) constBytes(f *syntaxField, out *Field) error {
 	}
 	out.Const = []byte(x.text)
 	c.place(out, len(out.Const))
-	return nil
+	return c.take(out.Where, c.record.Name+out.Name, "field "+out.Name)
 }
 
 func (c *recordChecker) flagBytes(w *syntaxWidth, out *Field) error {

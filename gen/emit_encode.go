@@ -63,6 +63,8 @@ func (f *Field) sum(covered string) string {
 func (r *Record) measured(f *Field) string {
 	of := f.single()
 	switch {
+	case f.Measure == MeasureCount && f.Of.Until != 0:
+		return "0"
 	case f.Measure == MeasureCount:
 		return fmt.Sprintf("len(m.%s)", f.Of.Name)
 	case of == nil:

@@ -104,6 +104,10 @@ func emitConstants(p *printer, r *Record) {
 			p.line("// %s is the value of %s that Encode writes.", r.constName(f), f.Name)
 			p.line("%s %s = %s", r.constName(f), f.Int.GoType(), f.Value.Text)
 		}
+		if f.Kind == KindConstBytes {
+			p.line("// %s is the bytes of %s.", r.constName(f), f.Name)
+			p.line("%s = %q", r.constName(f), string(f.Const))
+		}
 		for _, c := range f.Choices {
 			emitChoice(p, c, r.choiceName(f, c), f.Int.GoType(), f.Name)
 		}

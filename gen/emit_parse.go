@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,6 +126,7 @@ func emitParse(p *printer, r *Record) {
 			body.bound(g, i == 0)
 		}
 		body.finish()
+		body.declareHead()
 	})
 }
 
@@ -132,8 +134,23 @@ func emitParse(p *printer, r *Record) {
 type parseEmitter struct {
 	p *printer
 	r *Record
-	// head holds the fields of the first run, which are read through an array.
-	head []*Field
+	// head holds the fields of the first run, which are read through an array
+	// called h. It is declared at headAt if anything reads it.
+	head     []*Field
+	headAt   int
+	headSize string
+}
+
+// declareHead declares h where it is due.
+func (e *parseEmitter) declareHead() {
+	all := e.p.buf.Bytes()
+	if e.head == nil || !bytes.Contains(all[e.headAt:], []byte("h[")) && e.r.Size == 0 {
+		return
+	}
+	rest := bytes.Clone(all[e.headAt:])
+	e.p.buf.Truncate(e.headAt)
+	e.p.line("h := (*[%s]byte)(b)", e.headSize)
+	e.p.buf.Write(rest)
 }
 
 // load prints the reading of an integer field.
@@ -173,7 +190,7 @@ func (e *parseEmitter) bound(g bound, first bool) {
 		e.anchors(f)
 	}
 	last := g.fields[len(g.fields)-1]
-	if end := g.end.local(); end != "0" {
+	if end := g.end.local(); g.end != g.fields[0].At {
 		if r.Size > 0 {
 			end = r.sizeName()
 		}
@@ -184,8 +201,8 @@ func (e *parseEmitter) bound(g bound, first bool) {
 			}
 			p.line("return truncated(%q, len(b), []span{%s})", r.Name, strings.Join(spans, ", "))
 		})
-		if first && e.readsHead(g) {
-			p.line("h := (*[%s]byte)(b)", end)
+		if first {
+			e.headAt, e.headSize = p.buf.Len(), end
 			e.head = g.fields
 		}
 	}
@@ -207,27 +224,6 @@ func (e *parseEmitter) bound(g bound, first bool) {
 	if last.isDynamic() {
 		e.dynamic(last)
 	}
-}
-
-// readsHead says whether a field of the first run is read through h.
-func (e *parseEmitter) readsHead(g bound) bool {
-	if e.r.Size > 0 {
-		return true // the view keeps h
-	}
-	for _, f := range g.fields {
-		if f.isDynamic() || f.Kind > KindVersion {
-			continue
-		}
-		if f.Kind != KindInt || f.checkedInParse() || f.Measure != MeasureNone {
-			return true
-		}
-		for _, x := range e.r.Fields {
-			if slices.Contains(x.needs(), f) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // checkedInParse says whether an integer has values that Parse refuses.

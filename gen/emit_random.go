@@ -120,12 +120,15 @@ func emitRandomTest(p *printer, r *Record) {
 	name := title(r.Name)
 	given := ""
 	if r.givenSum() != nil {
-		given = `, []byte("given")`
+		given = ", given"
 	}
 	p.function([]string{fmt.Sprintf("TestRandom%s encodes and parses random records, cuts them off and flips their bits.", name)},
 		fmt.Sprintf("func TestRandom%s(t *testing.T)", name), func() {
 			p.line("r := rand.New(rand.NewPCG(1, 2))")
 			p.line("var want, front []byte")
+			if given != "" {
+				p.line(`given := []byte("given")`)
+			}
 			p.block("for i := range 20", func() {
 				p.line("m := random%s(r)", name)
 				p.line("var err error")
@@ -146,7 +149,7 @@ func emitRandomTest(p *printer, r *Record) {
 					}
 				}
 				if f := r.givenSum(); f != nil {
-					p.block(fmt.Sprintf(`if !v.Check%s([]byte("given"))`, f.Name), func() { p.line(`t.Fatal("%s does not fit")`, f.Name) })
+					p.block(fmt.Sprintf(`if !v.Check%s(given)`, f.Name), func() { p.line(`t.Fatal("%s does not fit")`, f.Name) })
 				}
 				emitPatchTest(p, r)
 				p.block("if i > 4", func() { p.line("continue") })

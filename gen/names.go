@@ -159,8 +159,10 @@ func storeInt(t Int, base, from, to, value string) string {
 	switch {
 	case t.Bool:
 		return fmt.Sprintf("%s[%s] = boolByte(%s)", base, from, value)
+	case t.Decimal && t.Reversed && t.Bytes == 10:
+		return fmt.Sprintf("*(*[10]byte)(%s) = digitsOf(%s)", slice, value)
 	case t.Decimal:
-		return fmt.Sprintf("putDecimal(%s, uint64(%s), %t)", slice, value, t.Reversed)
+		return fmt.Sprintf("putDecimal(%s, %s, %t)", slice, value, t.Reversed)
 	case t.Bytes == 1:
 		return fmt.Sprintf("%s[%s] = byte(%s)%s", base, from, value, t.flip())
 	case t.Bytes&(t.Bytes-1) == 0:
