@@ -42,4 +42,4 @@
 // SealRecord writes the checksum over the whole record.
 package codec
 
-//go:generate go run ../gen/cmd/layoutgen -in *.layout -out . -package codec
+//go:generate go run ../gen/cmd/layoutgen -in *.layout -out . -package codec -lock layouts.lock

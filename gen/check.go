@@ -42,7 +42,7 @@ func checkFile(file string, tree *syntaxFile) (*File, error) {
 	c := &checker{
 		file: file, little: tree.little, taken: map[string]string{}, enums: map[string]*Enum{},
 		records: map[string]*Record{},
-		out:     &File{Doc: tree.doc, Source: filepath.Base(file), Package: tree.pkg},
+		out:     &File{Doc: tree.doc, Path: file, Source: filepath.Base(file), Package: tree.pkg},
 	}
 	for _, e := range tree.enums {
 		if err := c.checkEnum(e); err != nil {

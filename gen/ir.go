@@ -9,9 +9,10 @@ package gen
 type File struct {
 	// Doc is the comment above the package line.
 	Doc []string
-	// Source is the file name without a folder.
-	Source  string
-	Package string
+	// Path is the name of the file as it was given to Parse, Source its last
+	// part.
+	Path, Source string
+	Package      string
 	// Enums holds the enums and flags, in the order of the schema.
 	Enums []*Enum
 	// Records holds the records and keys, in the order of the schema; the entry

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	write("package p\n// Note is a note.\nrecord Note {\n\tA u8\n}\n")
-	if err := run(in, dir, "p"); err != nil {
+	if err := run(in, dir, "p", "", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"note_gen.go", "note_text_gen.go", "note_gen_test.go"} {
@@ -31,14 +31,42 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := run(in, dir, ""); err != nil {
+	if err := run(in, dir, "", "", false); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	write("package p\nrecord\n")
-	if err := run(in, dir, "p"); err == nil || !strings.Contains(err.Error(), "note.layout:2:7: expected a record name") {
+	if err := run(in, dir, "p", "", false); err == nil || !strings.Contains(err.Error(), "note.layout:2:7: expected a record name") {
 		t.Errorf("a bad schema: %v", err)
 	}
-	if err := run(filepath.Join(dir, "none.layout"), dir, "p"); err == nil {
+	if err := run(filepath.Join(dir, "none.layout"), dir, "p", "", false); err == nil {
 		t.Error("a schema that is not there")
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	in, lock := filepath.Join(dir, "note.layout"), filepath.Join(dir, "layouts.lock")
+	for _, step := range []struct {
+		fields string
+		accept bool
+		want   string
+	}{
+		{"A u8", false, ""},
+		{"A u8 // documented", false, ""},
+		{"A u16", false, in + ":4:1: Note.A has type=u16be, but had type=u8; "},
+		{"A u16", true, ""},
+		{"A u16", false, ""},
+	} {
+		text := "package p\n// Note is a note.\nrecord Note {\n" + step.fields + "\n}\n"
+		if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := run(in, dir, "p", lock, step.accept)
+		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.HasPrefix(err.Error(), step.want)) {
+			t.Errorf("%s: %v, want %q", step.fields, err, step.want)
+		}
+	}
+	if got, err := os.ReadFile(lock); err != nil || !strings.Contains(string(got), "\tA kind=int type=u16be\n") {
+		t.Errorf("%v\n%s", err, got)
 	}
 }
