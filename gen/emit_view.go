@@ -133,6 +133,7 @@ func emitLazyCheck(p *printer, r *Record, f *Field) {
 	if f.Sum.Given {
 		p.function([]string{fmt.Sprintf("Check%s says whether %s fits given, which Parse does not know.", f.Name, f.Name)},
 			fmt.Sprintf("func (v *%s) Check%s(given []byte) bool", r.viewName(), f.Name), func() {
+				emitAbsentFits(p, f)
 				p.line("return v.%s() == %s", f.Name, f.sum("given"))
 			})
 		return
@@ -142,11 +143,16 @@ func emitLazyCheck(p *printer, r *Record, f *Field) {
 		"Parse does not look at.",
 	}
 	p.function(doc, fmt.Sprintf("func (v *%s) Check%s() bool", r.viewName(), f.Name), func() {
-		if f.maybe() {
-			p.block(fmt.Sprintf("if !v.Has%s()", f.Name), func() { p.line("return true") })
-		}
+		emitAbsentFits(p, f)
 		p.line("return v.%s() == %s", f.Name, f.sum(r.slice(f.Sum.From, f.Sum.To)))
 	})
+}
+
+// emitAbsentFits prints that a checksum that is not there fits.
+func emitAbsentFits(p *printer, f *Field) {
+	if f.maybe() {
+		p.block(fmt.Sprintf("if !v.Has%s()", f.Name), func() { p.line("return true") })
+	}
 }
 
 func emitPatches(p *printer, r *Record) {
