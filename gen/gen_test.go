@@ -102,18 +102,31 @@ func runGo(t testing.TB, dir string, args ...string) {
 	}
 }
 
+// FuzzParse: no text makes the generator panic, an error has a place, and what
+// is a schema can be formatted and generated from.
 func FuzzParse(f *testing.F) {
-	src, err := os.ReadFile("testdata/all.layout")
-	if err != nil {
-		f.Fatal(err)
+	for _, s := range readSchemas(f, "testdata/*.layout") {
+		f.Add(s.Text)
 	}
-	f.Add(string(src))
 	f.Add("package p\n// R.\nrecord R {\nA u8\n}\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		_, err := Parse("x.layout", src)
+		parsed, err := Parse("x.layout", src)
 		var e *Error
-		if err != nil && !errors.As(err, &e) {
-			t.Fatalf("error without a place: %v", err)
+		if err != nil {
+			if !errors.As(err, &e) {
+				t.Fatalf("error without a place: %v", err)
+			}
+			return
+		}
+		once, err := Format("x.layout", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, err := Format("x.layout", once); err != nil || once != twice {
+			t.Fatalf("%v; formatted\n%s\nand again\n%s", err, once, twice)
+		}
+		if err := CheckLock([]*File{parsed}, LockText([]*File{parsed})); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
