@@ -51,6 +51,14 @@ func (m *Checkpoint) Encode(dst []byte) (int, error) {
 	return CheckpointSize, nil
 }
 
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Checkpoint) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, CheckpointSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+CheckpointSize])
+	return dst[:len(dst)+n], err
+}
+
 // CheckpointView reads a Checkpoint in place: it aliases the bytes that Parse was given and
 // holds while they do. Its accessors may be called after Parse returned nil.
 type CheckpointView struct {

@@ -1,43 +1,9 @@
 package codec
 
-import (
-	"bytes"
-	"hash/crc32"
-)
+import "bytes"
 
-// ChecksumTrailerSize is the number of bytes that SealRecord fills at the end
-// of a record: `__CRC32#`, 0x01, ten digits, 0x02. They are the last pair of
-// its properties. A Message makes room for them by PropertiesReserve.
-const ChecksumTrailerSize = 20
-
-// checksumTrailer is a trailer whose digits are still to come.
-var checksumTrailer = [ChecksumTrailerSize]byte{
-	'_', '_', 'C', 'R', 'C', '3', '2', '#', PropertyNameEnd,
-	'0', '0', '0', '0', '0', '0', '0', '0', '0', '0', PropertyEnd,
-}
-
-// checksumNameLength is the length of the trailer before its digits.
-const checksumNameLength = len(PropertyChecksum) + 1
-
-// trailerFor returns the trailer of a record whose bytes before it are covered.
-// The digits run from the least significant one; the sum is the CRC-32 (IEEE)
-// without its top bit.
-func trailerFor(covered []byte) [ChecksumTrailerSize]byte {
-	return trailerOf(crc32.ChecksumIEEE(covered))
-}
-
-// trailerOf returns the trailer for a CRC-32. The digits go by pairs, since a
-// chain of ten divisions would cost a quarter of the whole.
-func trailerOf(crc uint32) [ChecksumTrailerSize]byte {
-	t := checksumTrailer
-	sum := crc & 0x7fffffff
-	low, middle, high := sum%10000, sum/10000%10000, sum/100000000
-	digits := (*[10]byte)(t[checksumNameLength:])
-	for i, pair := range [5]uint32{low % 100, low / 100, middle % 100, middle / 100, high} {
-		digits[2*i], digits[2*i+1] = byte('0'+pair%10), byte('0'+pair/10)
-	}
-	return t
-}
+// checksumStart is a trailer before its digits.
+const checksumStart = PropertyChecksum + "\x01"
 
 // SealRecord writes the checksum over a whole record into its last
 // ChecksumTrailerSize bytes. The length of rec must be the record's total
@@ -46,7 +12,8 @@ func trailerOf(crc uint32) [ChecksumTrailerSize]byte {
 // shorter than the trailer.
 func SealRecord(rec []byte) {
 	at := len(rec) - ChecksumTrailerSize
-	*(*[ChecksumTrailerSize]byte)(rec[at:]) = trailerFor(rec[:at])
+	// No trailer is illegal, and rec[at:] is as long as one.
+	(&ChecksumTrailer{}).Encode(rec[at:], rec[:at])
 }
 
 // ChecksumState is what a record's whole-record checksum says about it.
@@ -89,9 +56,9 @@ func CheckRecord(rec []byte) ChecksumState {
 	// that Parse accepts, the two bytes before the properties are their length,
 	// and no pair of bytes within a trailer is the length of what follows it.
 	if at := len(rec) - ChecksumTrailerSize; at >= 0 {
-		got := (*[ChecksumTrailerSize]byte)(rec[at:])
-		if bytes.Equal(got[:checksumNameLength], checksumTrailer[:checksumNameLength]) {
-			if *got == trailerFor(rec[:at]) {
+		if got := rec[at:]; string(got[:len(checksumStart)]) == checksumStart {
+			var v ChecksumTrailerView
+			if v.Parse(got) == nil && v.CheckSum(rec[:at]) {
 				return ChecksumValid
 			}
 			if got[ChecksumTrailerSize-1] == PropertyEnd {

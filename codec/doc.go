@@ -6,8 +6,8 @@
 //
 // The layouts are declared in the *.layout files of this folder, from which
 // the gen package makes the *_gen.go files; the few hand-written pieces are
-// properties, Java's string hash, the whole-record checksum and the State
-// record, whose length varies in more than one place.
+// properties, Java's string hash, and what the whole-record checksum says about
+// a record.
 //
 // # Records and views
 //
@@ -42,7 +42,4 @@
 // SealRecord writes the checksum over the whole record.
 package codec
 
-//go:generate go run ../gen/cmd/layoutgen -in message.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in queue.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in checkpoint.layout -out . -package codec
-//go:generate go run ../gen/cmd/layoutgen -in sidecar.layout -out . -package codec
+//go:generate go run ../gen/cmd/layoutgen -in *.layout -out . -package codec -lock layouts.lock

@@ -5,6 +5,7 @@ package codec
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"iter"
 	"math"
 )
 
@@ -85,7 +86,7 @@ func (m *Message) Size() int {
 // is too short; dst is then as it was.
 func (m *Message) Encode(dst []byte) (int, error) {
 	if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
-		return 0, notOneOf("Message", "Magic", 4, int64(m.Magic), int64(MessageMagicV1), int64(MessageMagicV2))
+		return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
 	}
 	a1 := 56
 	if m.SysFlag&0x10 != 0 {
@@ -151,7 +152,7 @@ func (m *Message) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p2[12:16], uint32(a3-(a2+16)))
 	copy(dst[a2+16:], m.Body)
 	if m.Magic == MessageMagicV2 {
-		binary.BigEndian.PutUint16(dst[a3:], uint16(a5-a4))
+		binary.BigEndian.PutUint16(dst[a3:a3+2], uint16(a5-a4))
 	} else {
 		dst[a3] = byte(a5 - a4)
 	}
@@ -164,6 +165,15 @@ func (m *Message) Encode(dst []byte) (int, error) {
 	}
 	binary.BigEndian.PutUint32(dst[8:12], uint32(crc32.ChecksumIEEE(m.Body)&0x7fffffff))
 	return a6, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Message) Append(dst []byte) ([]byte, error) {
+	size := max(m.Size(), 0)
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
 }
 
 // MessageView reads a Message in place: it aliases the bytes that Parse was given and
@@ -193,7 +203,7 @@ func (v *MessageView) Parse(b []byte) error {
 	h := (*[48]byte)(b)
 	magic := binary.BigEndian.Uint32(h[4:8])
 	if magic != MessageMagicV1 && magic != MessageMagicV2 {
-		return notOneOf("Message", "Magic", 4, int64(magic), int64(MessageMagicV1), int64(MessageMagicV2))
+		return notOneOf("Message", "Magic", 4, magic, MessageMagicV1, MessageMagicV2)
 	}
 	total := int(int32(binary.BigEndian.Uint32(h[0:4])))
 	if total < MessageMinSize || total > len(b) {
@@ -368,7 +378,7 @@ func PatchMessageStoreTimestamp(rec []byte, x int64) {
 	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
 		at += 12
 	}
-	binary.BigEndian.PutUint64(rec[at:], uint64(x))
+	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
 }
 
 // PatchMessagePreparedTransactionOffset writes PreparedTransactionOffset into rec, an encoded Message.
@@ -381,7 +391,7 @@ func PatchMessagePreparedTransactionOffset(rec []byte, x int64) {
 	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x20 != 0 {
 		at += 12
 	}
-	binary.BigEndian.PutUint64(rec[at:], uint64(x))
+	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
 }
 
 // Constants of Blank.
@@ -405,7 +415,7 @@ type Blank struct {
 // is too short; dst is then as it was.
 func (m *Blank) Encode(dst []byte) (int, error) {
 	if m.Size < 8 {
-		return 0, outOfRange("Blank", "Size", 0, int64(m.Size), 8, 2147483647)
+		return 0, outOfRange("Blank", "Size", 0, m.Size, 8, 2147483647)
 	}
 	if len(dst) < BlankSize {
 		return 0, shortBuffer("Blank", BlankSize, len(dst))
@@ -414,6 +424,14 @@ func (m *Blank) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p0[0:4], uint32(m.Size))
 	binary.BigEndian.PutUint32(p0[4:8], uint32(BlankMagic))
 	return BlankSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Blank) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, BlankSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+BlankSize])
+	return dst[:len(dst)+n], err
 }
 
 // BlankView reads a Blank in place: it aliases the bytes that Parse was given and
@@ -437,11 +455,11 @@ func (v *BlankView) Parse(b []byte) error {
 	h := (*[BlankSize]byte)(b)
 	magic := binary.BigEndian.Uint32(h[4:8])
 	if magic != BlankMagic {
-		return notOneOf("Blank", "Magic", 4, int64(magic), int64(BlankMagic))
+		return notOneOf("Blank", "Magic", 4, magic, BlankMagic)
 	}
 	xSize := int32(binary.BigEndian.Uint32(h[0:4]))
 	if xSize < 8 {
-		return outOfRange("Blank", "Size", 0, int64(xSize), 8, 2147483647)
+		return outOfRange("Blank", "Size", 0, xSize, 8, 2147483647)
 	}
 	v.p = h
 	return nil
@@ -456,4 +474,375 @@ func (v *BlankView) Size() int32 {
 // Magic is BlankMagic.
 func (v *BlankView) Magic() uint32 {
 	return binary.BigEndian.Uint32(v.p[4:8])
+}
+
+// Constants of SubMessage.
+const (
+	// SubMessageMinSize is the size in bytes of the smallest SubMessage.
+	SubMessageMinSize = 22
+)
+
+// SubMessage is one message of a batch as a producer sends it. Each becomes a
+// Message of its own.
+type SubMessage struct {
+	// Magic is 0; the store does not look at it.
+	Magic int32
+	// BodyCRC is 0; the store does not look at it.
+	BodyCRC int32
+	// Flag is the application's.
+	Flag int32
+	// Body is the payload.
+	Body []byte
+	// Properties holds pairs: see AppendProperty.
+	Properties []byte
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *SubMessage) Size() int {
+	n := SubMessageMinSize + len(m.Body) + len(m.Properties)
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *SubMessage) Encode(dst []byte) (int, error) {
+	if len(m.Body) > 2147483647 {
+		return 0, outOfRange("SubMessage", "Body", 16, int64(len(m.Body)), 0, int64(2147483647))
+	}
+	a1 := 20 + len(m.Body)
+	if len(m.Properties) > 32767 {
+		return 0, outOfRange("SubMessage", "Properties", a1, int64(len(m.Properties)), 0, int64(32767))
+	}
+	a2 := a1 + 2 + len(m.Properties)
+	if a2 > math.MaxInt32 {
+		return 0, outOfRange("SubMessage", "TotalSize", 0, int64(a2), SubMessageMinSize, math.MaxInt32)
+	}
+	if len(dst) < a2 {
+		return 0, shortBuffer("SubMessage", a2, len(dst))
+	}
+	dst = dst[:a2]
+	p0 := (*[20]byte)(dst)
+	binary.BigEndian.PutUint32(p0[0:4], uint32(a2))
+	binary.BigEndian.PutUint32(p0[4:8], uint32(m.Magic))
+	binary.BigEndian.PutUint32(p0[8:12], uint32(m.BodyCRC))
+	binary.BigEndian.PutUint32(p0[12:16], uint32(m.Flag))
+	binary.BigEndian.PutUint32(p0[16:20], uint32(a1-(20)))
+	copy(dst[20:], m.Body)
+	p1 := (*[2]byte)(dst[a1:])
+	binary.BigEndian.PutUint16(p1[0:2], uint16(a2-(a1+2)))
+	copy(dst[a1+2:], m.Properties)
+	return a2, nil
+}
+
+// check returns the number of bytes that Encode writes, and its error.
+func (m *SubMessage) check() (int, error) {
+	if len(m.Body) > 2147483647 {
+		return 0, outOfRange("SubMessage", "Body", 16, int64(len(m.Body)), 0, int64(2147483647))
+	}
+	a1 := 20 + len(m.Body)
+	if len(m.Properties) > 32767 {
+		return 0, outOfRange("SubMessage", "Properties", a1, int64(len(m.Properties)), 0, int64(32767))
+	}
+	a2 := a1 + 2 + len(m.Properties)
+	if a2 > math.MaxInt32 {
+		return 0, outOfRange("SubMessage", "TotalSize", 0, int64(a2), SubMessageMinSize, math.MaxInt32)
+	}
+	return a2, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *SubMessage) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// SubMessageView reads a SubMessage in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type SubMessageView struct {
+	b  []byte
+	a1 int
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *SubMessageView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b starts with a SubMessage and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *SubMessageView) Parse(b []byte) error {
+	if len(b) < 20 {
+		return truncated("SubMessage", len(b), []span{{"TotalSize", 0, 4}, {"Magic", 4, 8}, {"BodyCRC", 8, 12}, {"Flag", 12, 16}, {"Body", 16, 20}})
+	}
+	h := (*[20]byte)(b)
+	total := int(int32(binary.BigEndian.Uint32(h[0:4])))
+	if total < SubMessageMinSize || total > len(b) {
+		return badTotal("SubMessage", "TotalSize", 0, total, SubMessageMinSize, len(b))
+	}
+	b = b[:total:total]
+	n1 := int(int32(binary.BigEndian.Uint32(b[16:20])))
+	if uint(n1) > uint(len(b)-(20)) {
+		return badLength("SubMessage", "Body", 16, n1, 0, math.MaxInt32, len(b)-(20))
+	}
+	a1 := 20 + n1
+	if len(b) < a1+2 {
+		return truncated("SubMessage", len(b), []span{{"Properties", a1, a1 + 2}})
+	}
+	n2 := int(int16(binary.BigEndian.Uint16(b[a1 : a1+2])))
+	if uint(n2) > uint(len(b)-(a1+2)) {
+		return badLength("SubMessage", "Properties", a1, n2, 0, math.MaxInt32, len(b)-(a1+2))
+	}
+	a2 := a1 + 2 + n2
+	if a2 != len(b) {
+		return badSum("SubMessage", "TotalSize", 0, len(b), a2)
+	}
+	v.b = b
+	v.a1 = a1
+	return nil
+}
+
+// TotalSize is the size of the sub-message in bytes, this field included.
+func (v *SubMessageView) TotalSize() int32 {
+	return int32(binary.BigEndian.Uint32(v.b[0:4]))
+}
+
+// Magic is 0; the store does not look at it.
+func (v *SubMessageView) Magic() int32 {
+	return int32(binary.BigEndian.Uint32(v.b[4:8]))
+}
+
+// BodyCRC is 0; the store does not look at it.
+func (v *SubMessageView) BodyCRC() int32 {
+	return int32(binary.BigEndian.Uint32(v.b[8:12]))
+}
+
+// Flag is the application's.
+func (v *SubMessageView) Flag() int32 {
+	return int32(binary.BigEndian.Uint32(v.b[12:16]))
+}
+
+// Body is the payload.
+func (v *SubMessageView) Body() []byte {
+	return v.b[20:v.a1:v.a1]
+}
+
+// Properties holds pairs: see AppendProperty.
+func (v *SubMessageView) Properties() []byte {
+	return v.b[v.a1+2:]
+}
+
+// SubMessageViews is a list of SubMessage in a record.
+type SubMessageViews struct{ b []byte }
+
+// Len returns the number of entries. It reads them all.
+func (l SubMessageViews) Len() int {
+	n := 0
+	for range l.All() {
+		n++
+	}
+	return n
+}
+
+// All yields the entries with their numbers.
+func (l SubMessageViews) All() iter.Seq2[int, SubMessageView] {
+	return func(yield func(int, SubMessageView) bool) {
+		var v SubMessageView
+		for i, b := 0, l.b; len(b) > 0 && v.Parse(b) == nil && yield(i, v); i++ {
+			b = b[len(v.b):]
+		}
+	}
+}
+
+// Constants of MessageBatch.
+const (
+	// MessageBatchMinSize is the size in bytes of the smallest MessageBatch.
+	MessageBatchMinSize = 0
+)
+
+// MessageBatch is the body of a batch as a producer sends it.
+type MessageBatch struct {
+	// Messages are the messages in the order of their queue offsets.
+	Messages []SubMessage
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *MessageBatch) Size() int {
+	n := MessageBatchMinSize
+	for i := range m.Messages {
+		n += m.Messages[i].Size()
+	}
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *MessageBatch) Encode(dst []byte) (int, error) {
+	a1 := 0
+	for i := range m.Messages {
+		n, err := m.Messages[i].check()
+		if err != nil {
+			return 0, inEntry(err, "MessageBatch", "Messages", i, a1)
+		}
+		a1 += n
+	}
+	if len(dst) < a1 {
+		return 0, shortBuffer("MessageBatch", a1, len(dst))
+	}
+	dst = dst[:a1]
+	e1 := 0
+	for i := range m.Messages {
+		n, _ := m.Messages[i].Encode(dst[e1:])
+		e1 += n
+	}
+	return a1, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *MessageBatch) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// MessageBatchView reads a MessageBatch in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type MessageBatchView struct {
+	b []byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *MessageBatchView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b is a MessageBatch, to its end, and makes v a view of it.
+// The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *MessageBatchView) Parse(b []byte) error {
+	a1 := len(b)
+	end1 := a1
+	a1 = 0
+	i := 0
+	for ; a1 < end1; i++ {
+		var entry SubMessageView
+		if err := entry.Parse(b[a1:end1]); err != nil {
+			return inEntry(err, "MessageBatch", "Messages", i, a1)
+		}
+		a1 += len(entry.b)
+	}
+	v.b = b[:a1:a1]
+	return nil
+}
+
+// Messages are the messages in the order of their queue offsets.
+func (v *MessageBatchView) Messages() SubMessageViews {
+	return SubMessageViews{v.b[0:]}
+}
+
+// Constants of ChecksumTrailer.
+const (
+	// ChecksumTrailerSize is the size of a ChecksumTrailer in bytes.
+	ChecksumTrailerSize = 20
+	// ChecksumTrailerName is the bytes of Name.
+	ChecksumTrailerName = "__CRC32#"
+	// ChecksumTrailerNameEnd is the value of NameEnd that Encode writes.
+	ChecksumTrailerNameEnd uint8 = 1
+	// ChecksumTrailerEnd is the value of End that Encode writes.
+	ChecksumTrailerEnd uint8 = 2
+)
+
+// ChecksumTrailer is the last pair of the properties of a message: the checksum
+// over all bytes of the record before it, as text. See SealRecord.
+type ChecksumTrailer struct {
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+// Sum covers given.
+func (m *ChecksumTrailer) Encode(dst []byte, given []byte) (int, error) {
+	if len(dst) < ChecksumTrailerSize {
+		return 0, shortBuffer("ChecksumTrailer", ChecksumTrailerSize, len(dst))
+	}
+	p0 := (*[20]byte)(dst)
+	copy(p0[0:8], ChecksumTrailerName)
+	p0[8] = byte(ChecksumTrailerNameEnd)
+	p0[19] = byte(ChecksumTrailerEnd)
+	*(*[10]byte)(dst[9:19]) = digitsOf(crc32.ChecksumIEEE(given) & 0x7fffffff)
+	return ChecksumTrailerSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *ChecksumTrailer) Append(dst []byte, given []byte) ([]byte, error) {
+	dst = grow(dst, ChecksumTrailerSize)
+	n, err := m.Encode(dst[len(dst):len(dst)+ChecksumTrailerSize], given)
+	return dst[:len(dst)+n], err
+}
+
+// ChecksumTrailerView reads a ChecksumTrailer in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type ChecksumTrailerView struct {
+	p *[ChecksumTrailerSize]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *ChecksumTrailerView) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a ChecksumTrailer and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+// Sum is not checked: see CheckSum.
+func (v *ChecksumTrailerView) Parse(b []byte) error {
+	if len(b) < ChecksumTrailerSize {
+		return truncated("ChecksumTrailer", len(b), []span{{"Name", 0, 8}, {"NameEnd", 8, 9}, {"Sum", 9, 19}, {"End", 19, 20}})
+	}
+	h := (*[ChecksumTrailerSize]byte)(b)
+	if string(b[0:8]) != ChecksumTrailerName {
+		return wrongBytes("ChecksumTrailer", "Name", 0, b[0:8], ChecksumTrailerName)
+	}
+	xNameEnd := uint8(h[8])
+	if xNameEnd != ChecksumTrailerNameEnd {
+		return notOneOf("ChecksumTrailer", "NameEnd", 8, xNameEnd, ChecksumTrailerNameEnd)
+	}
+	if _, ok := getDecimal(b[9:19], 0x7fffffff, true); !ok {
+		return notDigits("ChecksumTrailer", "Sum", 9)
+	}
+	xEnd := uint8(h[19])
+	if xEnd != ChecksumTrailerEnd {
+		return notOneOf("ChecksumTrailer", "End", 19, xEnd, ChecksumTrailerEnd)
+	}
+	v.p = h
+	return nil
+}
+
+// NameEnd returns the field of the same name.
+func (v *ChecksumTrailerView) NameEnd() uint8 {
+	return uint8(v.p[8])
+}
+
+// Sum is the CRC-32 without its top bit; its digits run from the least
+// significant one.
+func (v *ChecksumTrailerView) Sum() uint32 {
+	return decimalOf(v.p[9:19], true)
+}
+
+// CheckSum says whether Sum fits given, which Parse does not know.
+func (v *ChecksumTrailerView) CheckSum(given []byte) bool {
+	return v.Sum() == crc32.ChecksumIEEE(given)&0x7fffffff
+}
+
+// End returns the field of the same name.
+func (v *ChecksumTrailerView) End() uint8 {
+	return uint8(v.p[19])
 }

@@ -4,6 +4,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"math"
 )
 
 // Constants of QueueUnit.
@@ -36,6 +37,14 @@ func (m *QueueUnit) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p0[8:12], uint32(m.Size))
 	binary.BigEndian.PutUint64(p0[12:20], uint64(m.TagsCode))
 	return QueueUnitSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *QueueUnit) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, QueueUnitSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+QueueUnitSize])
+	return dst[:len(dst)+n], err
 }
 
 // QueueUnitView reads a QueueUnit in place: it aliases the bytes that Parse was given and
@@ -75,4 +84,233 @@ func (v *QueueUnitView) Size() int32 {
 // message.
 func (v *QueueUnitView) TagsCode() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[12:20]))
+}
+
+// Constants of QueueExtUnit.
+const (
+	// QueueExtUnitMinSize is the size in bytes of the smallest QueueExtUnit.
+	QueueExtUnitMinSize = 20
+)
+
+// QueueExtUnit is one entry of a consume queue's extension file. The TagsCode
+// of the queue's unit is its address there.
+type QueueExtUnit struct {
+	// TagsCode is the hash of the tags.
+	TagsCode int64
+	// StoreTime is the time of storing, in epoch milliseconds.
+	StoreTime int64
+	// Filter is the bit map of the consumers whose filter the message passes.
+	Filter []byte
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *QueueExtUnit) Size() int {
+	n := QueueExtUnitMinSize + len(m.Filter)
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *QueueExtUnit) Encode(dst []byte) (int, error) {
+	if len(m.Filter) > 32767 {
+		return 0, outOfRange("QueueExtUnit", "Filter", 18, int64(len(m.Filter)), 0, int64(32767))
+	}
+	a1 := 20 + len(m.Filter)
+	if a1 > 32767 {
+		return 0, outOfRange("QueueExtUnit", "Size", 0, int64(a1), QueueExtUnitMinSize, 32767)
+	}
+	if len(dst) < a1 {
+		return 0, shortBuffer("QueueExtUnit", a1, len(dst))
+	}
+	dst = dst[:a1]
+	p0 := (*[20]byte)(dst)
+	binary.BigEndian.PutUint16(p0[0:2], uint16(a1))
+	binary.BigEndian.PutUint64(p0[2:10], uint64(m.TagsCode))
+	binary.BigEndian.PutUint64(p0[10:18], uint64(m.StoreTime))
+	binary.BigEndian.PutUint16(p0[18:20], uint16(a1-(20)))
+	copy(dst[20:], m.Filter)
+	return a1, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *QueueExtUnit) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// QueueExtUnitView reads a QueueExtUnit in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type QueueExtUnitView struct {
+	b []byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *QueueExtUnitView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b starts with a QueueExtUnit and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *QueueExtUnitView) Parse(b []byte) error {
+	if len(b) < 20 {
+		return truncated("QueueExtUnit", len(b), []span{{"Size", 0, 2}, {"TagsCode", 2, 10}, {"StoreTime", 10, 18}, {"Filter", 18, 20}})
+	}
+	h := (*[20]byte)(b)
+	total := int(int16(binary.BigEndian.Uint16(h[0:2])))
+	if total < QueueExtUnitMinSize || total > len(b) {
+		return badTotal("QueueExtUnit", "Size", 0, total, QueueExtUnitMinSize, len(b))
+	}
+	b = b[:total:total]
+	n1 := int(int16(binary.BigEndian.Uint16(b[18:20])))
+	if uint(n1) > uint(len(b)-(20)) {
+		return badLength("QueueExtUnit", "Filter", 18, n1, 0, math.MaxInt32, len(b)-(20))
+	}
+	a1 := 20 + n1
+	if a1 != len(b) {
+		return badSum("QueueExtUnit", "Size", 0, len(b), a1)
+	}
+	v.b = b
+	return nil
+}
+
+// Size is the number of bytes of the unit.
+func (v *QueueExtUnitView) Size() int16 {
+	return int16(binary.BigEndian.Uint16(v.b[0:2]))
+}
+
+// TagsCode is the hash of the tags.
+func (v *QueueExtUnitView) TagsCode() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[2:10]))
+}
+
+// StoreTime is the time of storing, in epoch milliseconds.
+func (v *QueueExtUnitView) StoreTime() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[10:18]))
+}
+
+// Filter is the bit map of the consumers whose filter the message passes.
+func (v *QueueExtUnitView) Filter() []byte {
+	return v.b[20:]
+}
+
+// Constants of BatchUnit.
+const (
+	// BatchUnitSize is the size of a BatchUnit in bytes.
+	BatchUnitSize = 46
+)
+
+// BatchUnit is one entry of a consume queue of batches: it covers the messages
+// of one record.
+type BatchUnit struct {
+	// PhysicalOffset is the record's place in the log.
+	PhysicalOffset int64
+	// Size is the record's total size in bytes.
+	Size int32
+	// TagsCode is the hash of the tags.
+	TagsCode int64
+	// StoreTime is the time of storing, in epoch milliseconds.
+	StoreTime int64
+	// BaseOffset is the index in the queue of the first message.
+	BaseOffset int64
+	// BatchSize is the number of messages.
+	BatchSize int16
+	// CompactedOffset is -1 unless the queue is compacted.
+	CompactedOffset int32
+	// Reserved is 0 in what Java writes; it is not checked.
+	Reserved int32
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *BatchUnit) Encode(dst []byte) (int, error) {
+	if len(dst) < BatchUnitSize {
+		return 0, shortBuffer("BatchUnit", BatchUnitSize, len(dst))
+	}
+	p0 := (*[46]byte)(dst)
+	binary.BigEndian.PutUint64(p0[0:8], uint64(m.PhysicalOffset))
+	binary.BigEndian.PutUint32(p0[8:12], uint32(m.Size))
+	binary.BigEndian.PutUint64(p0[12:20], uint64(m.TagsCode))
+	binary.BigEndian.PutUint64(p0[20:28], uint64(m.StoreTime))
+	binary.BigEndian.PutUint64(p0[28:36], uint64(m.BaseOffset))
+	binary.BigEndian.PutUint16(p0[36:38], uint16(m.BatchSize))
+	binary.BigEndian.PutUint32(p0[38:42], uint32(m.CompactedOffset))
+	binary.BigEndian.PutUint32(p0[42:46], uint32(m.Reserved))
+	return BatchUnitSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *BatchUnit) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, BatchUnitSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+BatchUnitSize])
+	return dst[:len(dst)+n], err
+}
+
+// BatchUnitView reads a BatchUnit in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type BatchUnitView struct {
+	p *[BatchUnitSize]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *BatchUnitView) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a BatchUnit and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *BatchUnitView) Parse(b []byte) error {
+	if len(b) < BatchUnitSize {
+		return truncated("BatchUnit", len(b), []span{{"PhysicalOffset", 0, 8}, {"Size", 8, 12}, {"TagsCode", 12, 20}, {"StoreTime", 20, 28}, {"BaseOffset", 28, 36}, {"BatchSize", 36, 38}, {"CompactedOffset", 38, 42}, {"Reserved", 42, 46}})
+	}
+	h := (*[BatchUnitSize]byte)(b)
+	v.p = h
+	return nil
+}
+
+// PhysicalOffset is the record's place in the log.
+func (v *BatchUnitView) PhysicalOffset() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[0:8]))
+}
+
+// Size is the record's total size in bytes.
+func (v *BatchUnitView) Size() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[8:12]))
+}
+
+// TagsCode is the hash of the tags.
+func (v *BatchUnitView) TagsCode() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[12:20]))
+}
+
+// StoreTime is the time of storing, in epoch milliseconds.
+func (v *BatchUnitView) StoreTime() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[20:28]))
+}
+
+// BaseOffset is the index in the queue of the first message.
+func (v *BatchUnitView) BaseOffset() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[28:36]))
+}
+
+// BatchSize is the number of messages.
+func (v *BatchUnitView) BatchSize() int16 {
+	return int16(binary.BigEndian.Uint16(v.p[36:38]))
+}
+
+// CompactedOffset is -1 unless the queue is compacted.
+func (v *BatchUnitView) CompactedOffset() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[38:42]))
+}
+
+// Reserved is 0 in what Java writes; it is not checked.
+func (v *BatchUnitView) Reserved() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[42:46]))
 }

@@ -5,6 +5,7 @@ package codec
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"iter"
 )
 
 // Constants of Bound.
@@ -40,13 +41,13 @@ type Bound struct {
 // is too short; dst is then as it was.
 func (m *Bound) Encode(dst []byte) (int, error) {
 	if m.Durable < 0 {
-		return 0, outOfRange("Bound", "Durable", 20, int64(m.Durable), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Durable", 20, m.Durable, 0, 9223372036854775807)
 	}
 	if m.Window < 0 {
-		return 0, outOfRange("Bound", "Window", 28, int64(m.Window), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Window", 28, m.Window, 0, 9223372036854775807)
 	}
 	if m.Appended < 0 {
-		return 0, outOfRange("Bound", "Appended", 36, int64(m.Appended), 0, 9223372036854775807)
+		return 0, outOfRange("Bound", "Appended", 36, m.Appended, 0, 9223372036854775807)
 	}
 	if len(dst) < BoundSize {
 		return 0, shortBuffer("Bound", BoundSize, len(dst))
@@ -63,6 +64,14 @@ func (m *Bound) Encode(dst []byte) (int, error) {
 	*(*[16]byte)(p0[44:60]) = m.LogID
 	binary.BigEndian.PutUint32(dst[60:64], uint32(crc32.Checksum(dst[0:60], castagnoli)))
 	return BoundSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *Bound) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, BoundSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+BoundSize])
+	return dst[:len(dst)+n], err
 }
 
 // BoundView reads a Bound in place: it aliases the bytes that Parse was given and
@@ -86,10 +95,10 @@ func (v *BoundView) Parse(b []byte) error {
 	h := (*[BoundSize]byte)(b)
 	magic := binary.BigEndian.Uint32(h[0:4])
 	if magic != BoundMagic {
-		return notOneOf("Bound", "Magic", 0, int64(magic), int64(BoundMagic))
+		return notOneOf("Bound", "Magic", 0, magic, BoundMagic)
 	}
 	if version := binary.BigEndian.Uint16(h[4:6]); version != BoundVersion {
-		return badVersion("Bound", "Version", 4, int64(version), int64(BoundVersion))
+		return badVersion("Bound", "Version", 4, version, BoundVersion)
 	}
 	if want, got := crc32.Checksum(b[0:60], castagnoli), binary.BigEndian.Uint32(b[60:64]); got != want {
 		return badChecksum("Bound", "Checksum", 60, got, want)
@@ -99,15 +108,15 @@ func (v *BoundView) Parse(b []byte) error {
 	}
 	xDurable := int64(binary.BigEndian.Uint64(h[20:28]))
 	if xDurable < 0 {
-		return outOfRange("Bound", "Durable", 20, int64(xDurable), 0, 9223372036854775807)
+		return outOfRange("Bound", "Durable", 20, xDurable, 0, 9223372036854775807)
 	}
 	xWindow := int64(binary.BigEndian.Uint64(h[28:36]))
 	if xWindow < 0 {
-		return outOfRange("Bound", "Window", 28, int64(xWindow), 0, 9223372036854775807)
+		return outOfRange("Bound", "Window", 28, xWindow, 0, 9223372036854775807)
 	}
 	xAppended := int64(binary.BigEndian.Uint64(h[36:44]))
 	if xAppended < 0 {
-		return outOfRange("Bound", "Appended", 36, int64(xAppended), 0, 9223372036854775807)
+		return outOfRange("Bound", "Appended", 36, xAppended, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -159,233 +168,6 @@ func (v *BoundView) Checksum() uint32 {
 	return binary.BigEndian.Uint32(v.p[60:64])
 }
 
-// Constants of stateHeader.
-const (
-	// stateHeaderSize is the size of a stateHeader in bytes.
-	stateHeaderSize = 108
-	// stateHeaderMagic is the value of Magic that Encode writes.
-	stateHeaderMagic uint32 = 0x534C5354
-	// stateHeaderVersion is the value of Version that Encode writes.
-	stateHeaderVersion uint16 = 1
-)
-
-// stateHeader is the start of a State record; the entries and a checksum over
-// everything follow it.
-type stateHeader struct {
-	// Flags has no bits yet.
-	Flags uint16
-	// Incompatible holds the features that a reader must know.
-	Incompatible uint64
-	// Compatible holds the features that a reader may ignore.
-	Compatible uint64
-	// Sequence grows with each write; of two slots the larger one holds.
-	Sequence uint64
-	// LogID says which log the state is of.
-	LogID [16]byte
-	// SegmentSize is the size of a log file in bytes.
-	SegmentSize int64
-	// CreatedAt is the time of the log's creation, in epoch milliseconds.
-	CreatedAt int64
-	// Clean is 1 if the log was closed after this record was written.
-	Clean uint8
-	// FirstSegment is the start of the oldest log file.
-	FirstSegment int64
-	// End is the end of the log when the record was written.
-	End int64
-	// EndCRC is the CRC-32C of the last record below End.
-	EndCRC uint32
-	// EpochCount is the number of epoch entries.
-	EpochCount uint32
-	// RangeCount is the number of range entries.
-	RangeCount uint32
-	// CursorCount is the number of cursor entries.
-	CursorCount uint32
-	// BodyLength is the number of bytes of all entries.
-	BodyLength uint32
-}
-
-// Encode writes the record into the front of dst and returns its size. It
-// allocates nothing. The error is a *FieldError if a field is not legal or dst
-// is too short; dst is then as it was.
-func (m *stateHeader) Encode(dst []byte) (int, error) {
-	if m.Flags > 0 {
-		return 0, outOfRange("stateHeader", "Flags", 6, int64(m.Flags), 0, 0)
-	}
-	if m.SegmentSize < 0 {
-		return 0, outOfRange("stateHeader", "SegmentSize", 48, int64(m.SegmentSize), 0, 9223372036854775807)
-	}
-	if m.Clean > 1 {
-		return 0, outOfRange("stateHeader", "Clean", 64, int64(m.Clean), 0, 1)
-	}
-	if m.FirstSegment < 0 {
-		return 0, outOfRange("stateHeader", "FirstSegment", 72, int64(m.FirstSegment), 0, 9223372036854775807)
-	}
-	if m.End < 0 {
-		return 0, outOfRange("stateHeader", "End", 80, int64(m.End), 0, 9223372036854775807)
-	}
-	if len(dst) < stateHeaderSize {
-		return 0, shortBuffer("stateHeader", stateHeaderSize, len(dst))
-	}
-	p0 := (*[108]byte)(dst)
-	binary.BigEndian.PutUint32(p0[0:4], uint32(stateHeaderMagic))
-	binary.BigEndian.PutUint16(p0[4:6], uint16(stateHeaderVersion))
-	binary.BigEndian.PutUint16(p0[6:8], uint16(m.Flags))
-	binary.BigEndian.PutUint64(p0[8:16], uint64(m.Incompatible))
-	binary.BigEndian.PutUint64(p0[16:24], uint64(m.Compatible))
-	binary.BigEndian.PutUint64(p0[24:32], uint64(m.Sequence))
-	*(*[16]byte)(p0[32:48]) = m.LogID
-	binary.BigEndian.PutUint64(p0[48:56], uint64(m.SegmentSize))
-	binary.BigEndian.PutUint64(p0[56:64], uint64(m.CreatedAt))
-	p0[64] = byte(m.Clean)
-	*(*[7]byte)(p0[65:72]) = [7]byte{}
-	binary.BigEndian.PutUint64(p0[72:80], uint64(m.FirstSegment))
-	binary.BigEndian.PutUint64(p0[80:88], uint64(m.End))
-	binary.BigEndian.PutUint32(p0[88:92], uint32(m.EndCRC))
-	binary.BigEndian.PutUint32(p0[92:96], uint32(m.EpochCount))
-	binary.BigEndian.PutUint32(p0[96:100], uint32(m.RangeCount))
-	binary.BigEndian.PutUint32(p0[100:104], uint32(m.CursorCount))
-	binary.BigEndian.PutUint32(p0[104:108], uint32(m.BodyLength))
-	return stateHeaderSize, nil
-}
-
-// stateHeaderView reads a stateHeader in place: it aliases the bytes that Parse was given and
-// holds while they do. Its accessors may be called after Parse returned nil.
-type stateHeaderView struct {
-	p *[stateHeaderSize]byte
-}
-
-// Bytes returns the whole record, which aliases the input of Parse.
-func (v *stateHeaderView) Bytes() []byte {
-	return v.p[:]
-}
-
-// Parse checks that b starts with a stateHeader and makes v a view of it. b may be
-// longer than the record. The error is a *FieldError that names the first field
-// that is wrong; v is then as it was. Parse allocates only for an error.
-func (v *stateHeaderView) Parse(b []byte) error {
-	if len(b) < stateHeaderSize {
-		return truncated("stateHeader", len(b), []span{{"Magic", 0, 4}, {"Version", 4, 6}, {"Flags", 6, 8}, {"Incompatible", 8, 16}, {"Compatible", 16, 24}, {"Sequence", 24, 32}, {"LogID", 32, 48}, {"SegmentSize", 48, 56}, {"CreatedAt", 56, 64}, {"Clean", 64, 65}, {"reserved", 65, 72}, {"FirstSegment", 72, 80}, {"End", 80, 88}, {"EndCRC", 88, 92}, {"EpochCount", 92, 96}, {"RangeCount", 96, 100}, {"CursorCount", 100, 104}, {"BodyLength", 104, 108}})
-	}
-	h := (*[stateHeaderSize]byte)(b)
-	magic := binary.BigEndian.Uint32(h[0:4])
-	if magic != stateHeaderMagic {
-		return notOneOf("stateHeader", "Magic", 0, int64(magic), int64(stateHeaderMagic))
-	}
-	if version := binary.BigEndian.Uint16(h[4:6]); version != stateHeaderVersion {
-		return badVersion("stateHeader", "Version", 4, int64(version), int64(stateHeaderVersion))
-	}
-	xFlags := binary.BigEndian.Uint16(h[6:8])
-	if xFlags > 0 {
-		return outOfRange("stateHeader", "Flags", 6, int64(xFlags), 0, 0)
-	}
-	xSegmentSize := int64(binary.BigEndian.Uint64(h[48:56]))
-	if xSegmentSize < 0 {
-		return outOfRange("stateHeader", "SegmentSize", 48, int64(xSegmentSize), 0, 9223372036854775807)
-	}
-	xClean := uint8(h[64])
-	if xClean > 1 {
-		return outOfRange("stateHeader", "Clean", 64, int64(xClean), 0, 1)
-	}
-	if [7]byte(b[65:72]) != [7]byte{} {
-		return notZero("stateHeader", "reserved", 65)
-	}
-	xFirstSegment := int64(binary.BigEndian.Uint64(h[72:80]))
-	if xFirstSegment < 0 {
-		return outOfRange("stateHeader", "FirstSegment", 72, int64(xFirstSegment), 0, 9223372036854775807)
-	}
-	xEnd := int64(binary.BigEndian.Uint64(h[80:88]))
-	if xEnd < 0 {
-		return outOfRange("stateHeader", "End", 80, int64(xEnd), 0, 9223372036854775807)
-	}
-	v.p = h
-	return nil
-}
-
-// Magic is "SLST".
-func (v *stateHeaderView) Magic() uint32 {
-	return binary.BigEndian.Uint32(v.p[0:4])
-}
-
-// Version returns the field of the same name.
-func (v *stateHeaderView) Version() uint16 {
-	return binary.BigEndian.Uint16(v.p[4:6])
-}
-
-// Flags has no bits yet.
-func (v *stateHeaderView) Flags() uint16 {
-	return binary.BigEndian.Uint16(v.p[6:8])
-}
-
-// Incompatible holds the features that a reader must know.
-func (v *stateHeaderView) Incompatible() uint64 {
-	return binary.BigEndian.Uint64(v.p[8:16])
-}
-
-// Compatible holds the features that a reader may ignore.
-func (v *stateHeaderView) Compatible() uint64 {
-	return binary.BigEndian.Uint64(v.p[16:24])
-}
-
-// Sequence grows with each write; of two slots the larger one holds.
-func (v *stateHeaderView) Sequence() uint64 {
-	return binary.BigEndian.Uint64(v.p[24:32])
-}
-
-// LogID says which log the state is of.
-func (v *stateHeaderView) LogID() [16]byte {
-	return [16]byte(v.p[32:48])
-}
-
-// SegmentSize is the size of a log file in bytes.
-func (v *stateHeaderView) SegmentSize() int64 {
-	return int64(binary.BigEndian.Uint64(v.p[48:56]))
-}
-
-// CreatedAt is the time of the log's creation, in epoch milliseconds.
-func (v *stateHeaderView) CreatedAt() int64 {
-	return int64(binary.BigEndian.Uint64(v.p[56:64]))
-}
-
-// Clean is 1 if the log was closed after this record was written.
-func (v *stateHeaderView) Clean() uint8 {
-	return uint8(v.p[64])
-}
-
-// FirstSegment is the start of the oldest log file.
-func (v *stateHeaderView) FirstSegment() int64 {
-	return int64(binary.BigEndian.Uint64(v.p[72:80]))
-}
-
-// End is the end of the log when the record was written.
-func (v *stateHeaderView) End() int64 {
-	return int64(binary.BigEndian.Uint64(v.p[80:88]))
-}
-
-// EndCRC is the CRC-32C of the last record below End.
-func (v *stateHeaderView) EndCRC() uint32 {
-	return binary.BigEndian.Uint32(v.p[88:92])
-}
-
-// EpochCount is the number of epoch entries.
-func (v *stateHeaderView) EpochCount() uint32 {
-	return binary.BigEndian.Uint32(v.p[92:96])
-}
-
-// RangeCount is the number of range entries.
-func (v *stateHeaderView) RangeCount() uint32 {
-	return binary.BigEndian.Uint32(v.p[96:100])
-}
-
-// CursorCount is the number of cursor entries.
-func (v *stateHeaderView) CursorCount() uint32 {
-	return binary.BigEndian.Uint32(v.p[100:104])
-}
-
-// BodyLength is the number of bytes of all entries.
-func (v *stateHeaderView) BodyLength() uint32 {
-	return binary.BigEndian.Uint32(v.p[104:108])
-}
-
 // Constants of EpochEntry.
 const (
 	// EpochEntrySize is the size of a EpochEntry in bytes.
@@ -405,7 +187,7 @@ type EpochEntry struct {
 // is too short; dst is then as it was.
 func (m *EpochEntry) Encode(dst []byte) (int, error) {
 	if m.Start < 0 {
-		return 0, outOfRange("EpochEntry", "Start", 4, int64(m.Start), 0, 9223372036854775807)
+		return 0, outOfRange("EpochEntry", "Start", 4, m.Start, 0, 9223372036854775807)
 	}
 	if len(dst) < EpochEntrySize {
 		return 0, shortBuffer("EpochEntry", EpochEntrySize, len(dst))
@@ -414,6 +196,22 @@ func (m *EpochEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint32(p0[0:4], uint32(m.Epoch))
 	binary.BigEndian.PutUint64(p0[4:12], uint64(m.Start))
 	return EpochEntrySize, nil
+}
+
+// check returns the number of bytes that Encode writes, and its error.
+func (m *EpochEntry) check() (int, error) {
+	if m.Start < 0 {
+		return 0, outOfRange("EpochEntry", "Start", 4, m.Start, 0, 9223372036854775807)
+	}
+	return EpochEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *EpochEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, EpochEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+EpochEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // EpochEntryView reads a EpochEntry in place: it aliases the bytes that Parse was given and
@@ -437,7 +235,7 @@ func (v *EpochEntryView) Parse(b []byte) error {
 	h := (*[EpochEntrySize]byte)(b)
 	xStart := int64(binary.BigEndian.Uint64(h[4:12]))
 	if xStart < 0 {
-		return outOfRange("EpochEntry", "Start", 4, int64(xStart), 0, 9223372036854775807)
+		return outOfRange("EpochEntry", "Start", 4, xStart, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -451,6 +249,27 @@ func (v *EpochEntryView) Epoch() uint32 {
 // Start is the physical offset from which on its bytes were written.
 func (v *EpochEntryView) Start() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[4:12]))
+}
+
+// EpochEntryViews is a list of EpochEntry in a record.
+type EpochEntryViews struct{ b []byte }
+
+// Len returns the number of entries.
+func (l EpochEntryViews) Len() int {
+	return len(l.b) / EpochEntrySize
+}
+
+// At returns entry i. It panics if there is none.
+func (l EpochEntryViews) At(i int) EpochEntryView {
+	return EpochEntryView{(*[EpochEntrySize]byte)(l.b[i*EpochEntrySize:])}
+}
+
+// All yields the entries with their numbers.
+func (l EpochEntryViews) All() iter.Seq2[int, EpochEntryView] {
+	return func(yield func(int, EpochEntryView) bool) {
+		for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
+		}
+	}
 }
 
 // Constants of RangeEntry.
@@ -472,10 +291,10 @@ type RangeEntry struct {
 // is too short; dst is then as it was.
 func (m *RangeEntry) Encode(dst []byte) (int, error) {
 	if m.Start < 0 {
-		return 0, outOfRange("RangeEntry", "Start", 0, int64(m.Start), 0, 9223372036854775807)
+		return 0, outOfRange("RangeEntry", "Start", 0, m.Start, 0, 9223372036854775807)
 	}
 	if m.End < 0 {
-		return 0, outOfRange("RangeEntry", "End", 8, int64(m.End), 0, 9223372036854775807)
+		return 0, outOfRange("RangeEntry", "End", 8, m.End, 0, 9223372036854775807)
 	}
 	if len(dst) < RangeEntrySize {
 		return 0, shortBuffer("RangeEntry", RangeEntrySize, len(dst))
@@ -484,6 +303,25 @@ func (m *RangeEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint64(p0[0:8], uint64(m.Start))
 	binary.BigEndian.PutUint64(p0[8:16], uint64(m.End))
 	return RangeEntrySize, nil
+}
+
+// check returns the number of bytes that Encode writes, and its error.
+func (m *RangeEntry) check() (int, error) {
+	if m.Start < 0 {
+		return 0, outOfRange("RangeEntry", "Start", 0, m.Start, 0, 9223372036854775807)
+	}
+	if m.End < 0 {
+		return 0, outOfRange("RangeEntry", "End", 8, m.End, 0, 9223372036854775807)
+	}
+	return RangeEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *RangeEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, RangeEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+RangeEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // RangeEntryView reads a RangeEntry in place: it aliases the bytes that Parse was given and
@@ -507,11 +345,11 @@ func (v *RangeEntryView) Parse(b []byte) error {
 	h := (*[RangeEntrySize]byte)(b)
 	xStart := int64(binary.BigEndian.Uint64(h[0:8]))
 	if xStart < 0 {
-		return outOfRange("RangeEntry", "Start", 0, int64(xStart), 0, 9223372036854775807)
+		return outOfRange("RangeEntry", "Start", 0, xStart, 0, 9223372036854775807)
 	}
 	xEnd := int64(binary.BigEndian.Uint64(h[8:16]))
 	if xEnd < 0 {
-		return outOfRange("RangeEntry", "End", 8, int64(xEnd), 0, 9223372036854775807)
+		return outOfRange("RangeEntry", "End", 8, xEnd, 0, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -525,6 +363,27 @@ func (v *RangeEntryView) Start() int64 {
 // End is the exclusive end of the range.
 func (v *RangeEntryView) End() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[8:16]))
+}
+
+// RangeEntryViews is a list of RangeEntry in a record.
+type RangeEntryViews struct{ b []byte }
+
+// Len returns the number of entries.
+func (l RangeEntryViews) Len() int {
+	return len(l.b) / RangeEntrySize
+}
+
+// At returns entry i. It panics if there is none.
+func (l RangeEntryViews) At(i int) RangeEntryView {
+	return RangeEntryView{(*[RangeEntrySize]byte)(l.b[i*RangeEntrySize:])}
+}
+
+// All yields the entries with their numbers.
+func (l RangeEntryViews) All() iter.Seq2[int, RangeEntryView] {
+	return func(yield func(int, RangeEntryView) bool) {
+		for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
+		}
+	}
 }
 
 // Constants of CursorEntry.
@@ -551,13 +410,13 @@ type CursorEntry struct {
 // is too short; dst is then as it was.
 func (m *CursorEntry) Encode(dst []byte) (int, error) {
 	if m.Lane < 1 {
-		return 0, outOfRange("CursorEntry", "Lane", 0, int64(m.Lane), 1, 255)
+		return 0, outOfRange("CursorEntry", "Lane", 0, m.Lane, 1, 255)
 	}
 	if m.Next < 0 {
-		return 0, outOfRange("CursorEntry", "Next", 5, int64(m.Next), 0, 9223372036854775807)
+		return 0, outOfRange("CursorEntry", "Next", 5, m.Next, 0, 9223372036854775807)
 	}
 	if m.Tally < -1 {
-		return 0, outOfRange("CursorEntry", "Tally", 13, int64(m.Tally), -1, 9223372036854775807)
+		return 0, outOfRange("CursorEntry", "Tally", 13, m.Tally, -1, 9223372036854775807)
 	}
 	if len(dst) < CursorEntrySize {
 		return 0, shortBuffer("CursorEntry", CursorEntrySize, len(dst))
@@ -568,6 +427,28 @@ func (m *CursorEntry) Encode(dst []byte) (int, error) {
 	binary.BigEndian.PutUint64(p0[5:13], uint64(m.Next))
 	binary.BigEndian.PutUint64(p0[13:21], uint64(m.Tally))
 	return CursorEntrySize, nil
+}
+
+// check returns the number of bytes that Encode writes, and its error.
+func (m *CursorEntry) check() (int, error) {
+	if m.Lane < 1 {
+		return 0, outOfRange("CursorEntry", "Lane", 0, m.Lane, 1, 255)
+	}
+	if m.Next < 0 {
+		return 0, outOfRange("CursorEntry", "Next", 5, m.Next, 0, 9223372036854775807)
+	}
+	if m.Tally < -1 {
+		return 0, outOfRange("CursorEntry", "Tally", 13, m.Tally, -1, 9223372036854775807)
+	}
+	return CursorEntrySize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *CursorEntry) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, CursorEntrySize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+CursorEntrySize])
+	return dst[:len(dst)+n], err
 }
 
 // CursorEntryView reads a CursorEntry in place: it aliases the bytes that Parse was given and
@@ -591,15 +472,15 @@ func (v *CursorEntryView) Parse(b []byte) error {
 	h := (*[CursorEntrySize]byte)(b)
 	xLane := uint8(h[0])
 	if xLane < 1 {
-		return outOfRange("CursorEntry", "Lane", 0, int64(xLane), 1, 255)
+		return outOfRange("CursorEntry", "Lane", 0, xLane, 1, 255)
 	}
 	xNext := int64(binary.BigEndian.Uint64(h[5:13]))
 	if xNext < 0 {
-		return outOfRange("CursorEntry", "Next", 5, int64(xNext), 0, 9223372036854775807)
+		return outOfRange("CursorEntry", "Next", 5, xNext, 0, 9223372036854775807)
 	}
 	xTally := int64(binary.BigEndian.Uint64(h[13:21]))
 	if xTally < -1 {
-		return outOfRange("CursorEntry", "Tally", 13, int64(xTally), -1, 9223372036854775807)
+		return outOfRange("CursorEntry", "Tally", 13, xTally, -1, 9223372036854775807)
 	}
 	v.p = h
 	return nil
@@ -624,4 +505,367 @@ func (v *CursorEntryView) Next() int64 {
 // state that was lost or replaced counts differently.
 func (v *CursorEntryView) Tally() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[13:21]))
+}
+
+// CursorEntryViews is a list of CursorEntry in a record.
+type CursorEntryViews struct{ b []byte }
+
+// Len returns the number of entries.
+func (l CursorEntryViews) Len() int {
+	return len(l.b) / CursorEntrySize
+}
+
+// At returns entry i. It panics if there is none.
+func (l CursorEntryViews) At(i int) CursorEntryView {
+	return CursorEntryView{(*[CursorEntrySize]byte)(l.b[i*CursorEntrySize:])}
+}
+
+// All yields the entries with their numbers.
+func (l CursorEntryViews) All() iter.Seq2[int, CursorEntryView] {
+	return func(yield func(int, CursorEntryView) bool) {
+		for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
+		}
+	}
+}
+
+// Constants of State.
+const (
+	// StateMinSize is the size in bytes of the smallest State.
+	StateMinSize = 112
+	// StateMagic is the value of Magic that Encode writes.
+	StateMagic uint32 = 0x534C5354
+	// StateVersion is the value of Version that Encode writes.
+	StateVersion uint16 = 1
+	// StateFlags is the value of Flags that Encode writes.
+	StateFlags uint16 = 0
+)
+
+// State is the sidecar's record of a whole log: its identity, its end, and
+// where its epochs, written ranges and lanes stand.
+type State struct {
+	// Incompatible holds the features that a reader must know.
+	Incompatible uint64
+	// Compatible holds the features that a reader may ignore.
+	Compatible uint64
+	// Sequence grows with each write; of two slots the larger one holds.
+	Sequence uint64
+	// LogID says which log the state is of.
+	LogID [16]byte
+	// SegmentSize is the size of a log file in bytes.
+	SegmentSize int64
+	// CreatedAt is the time of the log's creation, in epoch milliseconds.
+	CreatedAt int64
+	// Clean says that the log was closed after this record was written.
+	Clean bool
+	// FirstSegment is the start of the oldest log file.
+	FirstSegment int64
+	// End is the end of the log when the record was written.
+	End int64
+	// EndCRC is the CRC-32C of the last record below End.
+	EndCRC uint32
+	// Epochs says where each epoch starts.
+	Epochs []EpochEntry
+	// Ranges are the ranges of the log that this program wrote.
+	Ranges []RangeEntry
+	// Cursors are the cursors of the lanes.
+	Cursors []CursorEntry
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *State) Size() int {
+	n := StateMinSize + len(m.Epochs)*EpochEntrySize + len(m.Ranges)*RangeEntrySize + len(m.Cursors)*CursorEntrySize
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *State) Encode(dst []byte) (int, error) {
+	if m.SegmentSize < 0 {
+		return 0, outOfRange("State", "SegmentSize", 48, m.SegmentSize, 0, 9223372036854775807)
+	}
+	if m.FirstSegment < 0 {
+		return 0, outOfRange("State", "FirstSegment", 72, m.FirstSegment, 0, 9223372036854775807)
+	}
+	if m.End < 0 {
+		return 0, outOfRange("State", "End", 80, m.End, 0, 9223372036854775807)
+	}
+	if len(m.Epochs) > 1048576 {
+		return 0, outOfRange("State", "Epochs", 108, int64(len(m.Epochs)), 0, int64(1048576))
+	}
+	a1 := 108 + len(m.Epochs)*EpochEntrySize
+	for i := range m.Epochs {
+		if _, err := m.Epochs[i].check(); err != nil {
+			return 0, inEntry(err, "State", "Epochs", i, 108+i*EpochEntrySize)
+		}
+	}
+	if len(m.Ranges) > 1048576 {
+		return 0, outOfRange("State", "Ranges", a1, int64(len(m.Ranges)), 0, int64(1048576))
+	}
+	a2 := a1 + len(m.Ranges)*RangeEntrySize
+	for i := range m.Ranges {
+		if _, err := m.Ranges[i].check(); err != nil {
+			return 0, inEntry(err, "State", "Ranges", i, a1+i*RangeEntrySize)
+		}
+	}
+	if len(m.Cursors) > 1048576 {
+		return 0, outOfRange("State", "Cursors", a2, int64(len(m.Cursors)), 0, int64(1048576))
+	}
+	a3 := a2 + len(m.Cursors)*CursorEntrySize
+	for i := range m.Cursors {
+		if _, err := m.Cursors[i].check(); err != nil {
+			return 0, inEntry(err, "State", "Cursors", i, a2+i*CursorEntrySize)
+		}
+	}
+	if a3-(108) > 4294967295 {
+		return 0, outOfRange("State", "BodyLength", 104, int64(a3-(108)), 0, 4294967295)
+	}
+	if len(dst) < a3+4 {
+		return 0, shortBuffer("State", a3+4, len(dst))
+	}
+	dst = dst[:a3+4]
+	p0 := (*[108]byte)(dst)
+	binary.BigEndian.PutUint32(p0[0:4], uint32(StateMagic))
+	binary.BigEndian.PutUint16(p0[4:6], uint16(StateVersion))
+	binary.BigEndian.PutUint16(p0[6:8], uint16(StateFlags))
+	binary.BigEndian.PutUint64(p0[8:16], uint64(m.Incompatible))
+	binary.BigEndian.PutUint64(p0[16:24], uint64(m.Compatible))
+	binary.BigEndian.PutUint64(p0[24:32], uint64(m.Sequence))
+	*(*[16]byte)(p0[32:48]) = m.LogID
+	binary.BigEndian.PutUint64(p0[48:56], uint64(m.SegmentSize))
+	binary.BigEndian.PutUint64(p0[56:64], uint64(m.CreatedAt))
+	p0[64] = boolByte(m.Clean)
+	*(*[7]byte)(p0[65:72]) = [7]byte{}
+	binary.BigEndian.PutUint64(p0[72:80], uint64(m.FirstSegment))
+	binary.BigEndian.PutUint64(p0[80:88], uint64(m.End))
+	binary.BigEndian.PutUint32(p0[88:92], uint32(m.EndCRC))
+	binary.BigEndian.PutUint32(p0[92:96], uint32(len(m.Epochs)))
+	binary.BigEndian.PutUint32(p0[96:100], uint32(len(m.Ranges)))
+	binary.BigEndian.PutUint32(p0[100:104], uint32(len(m.Cursors)))
+	binary.BigEndian.PutUint32(p0[104:108], uint32(a3-(108)))
+	for i := range m.Epochs {
+		m.Epochs[i].Encode(dst[108+i*EpochEntrySize:])
+	}
+	for i := range m.Ranges {
+		m.Ranges[i].Encode(dst[a1+i*RangeEntrySize:])
+	}
+	for i := range m.Cursors {
+		m.Cursors[i].Encode(dst[a2+i*CursorEntrySize:])
+	}
+	binary.BigEndian.PutUint32(dst[a3:a3+4], uint32(crc32.Checksum(dst[0:a3], castagnoli)))
+	return a3 + 4, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *State) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// StateView reads a State in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type StateView struct {
+	b  []byte
+	a1 int
+	a2 int
+	a3 int
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *StateView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b starts with a State and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *StateView) Parse(b []byte) error {
+	if len(b) < 108 {
+		return truncated("State", len(b), []span{{"Magic", 0, 4}, {"Version", 4, 6}, {"Flags", 6, 8}, {"Incompatible", 8, 16}, {"Compatible", 16, 24}, {"Sequence", 24, 32}, {"LogID", 32, 48}, {"SegmentSize", 48, 56}, {"CreatedAt", 56, 64}, {"Clean", 64, 65}, {"reserved", 65, 72}, {"FirstSegment", 72, 80}, {"End", 80, 88}, {"EndCRC", 88, 92}, {"EpochCount", 92, 96}, {"RangeCount", 96, 100}, {"CursorCount", 100, 104}, {"BodyLength", 104, 108}})
+	}
+	h := (*[108]byte)(b)
+	magic := binary.BigEndian.Uint32(h[0:4])
+	if magic != StateMagic {
+		return notOneOf("State", "Magic", 0, magic, StateMagic)
+	}
+	if version := binary.BigEndian.Uint16(h[4:6]); version != StateVersion {
+		return badVersion("State", "Version", 4, version, StateVersion)
+	}
+	xFlags := binary.BigEndian.Uint16(h[6:8])
+	if xFlags != StateFlags {
+		return notOneOf("State", "Flags", 6, xFlags, StateFlags)
+	}
+	xSegmentSize := int64(binary.BigEndian.Uint64(h[48:56]))
+	if xSegmentSize < 0 {
+		return outOfRange("State", "SegmentSize", 48, xSegmentSize, 0, 9223372036854775807)
+	}
+	if b[64] > 1 {
+		return outOfRange("State", "Clean", 64, b[64], 0, 1)
+	}
+	if [7]byte(b[65:72]) != [7]byte{} {
+		return notZero("State", "reserved", 65)
+	}
+	xFirstSegment := int64(binary.BigEndian.Uint64(h[72:80]))
+	if xFirstSegment < 0 {
+		return outOfRange("State", "FirstSegment", 72, xFirstSegment, 0, 9223372036854775807)
+	}
+	xEnd := int64(binary.BigEndian.Uint64(h[80:88]))
+	if xEnd < 0 {
+		return outOfRange("State", "End", 80, xEnd, 0, 9223372036854775807)
+	}
+	n1 := int(binary.BigEndian.Uint32(h[92:96]))
+	if uint(n1) > uint(len(b)-(108))/EpochEntrySize || n1 > 1048576 {
+		return badCount("State", "Epochs", 108, n1, 0, 1048576, len(b)-(108))
+	}
+	a1 := 108 + n1*EpochEntrySize
+	for i := range n1 {
+		var entry EpochEntryView
+		if err := entry.Parse(b[108+i*EpochEntrySize : a1]); err != nil {
+			return inEntry(err, "State", "Epochs", i, 108+i*EpochEntrySize)
+		}
+	}
+	n2 := int(binary.BigEndian.Uint32(h[96:100]))
+	if uint(n2) > uint(len(b)-(a1))/RangeEntrySize || n2 > 1048576 {
+		return badCount("State", "Ranges", a1, n2, 0, 1048576, len(b)-(a1))
+	}
+	a2 := a1 + n2*RangeEntrySize
+	for i := range n2 {
+		var entry RangeEntryView
+		if err := entry.Parse(b[a1+i*RangeEntrySize : a2]); err != nil {
+			return inEntry(err, "State", "Ranges", i, a1+i*RangeEntrySize)
+		}
+	}
+	n3 := int(binary.BigEndian.Uint32(h[100:104]))
+	if uint(n3) > uint(len(b)-(a2))/CursorEntrySize || n3 > 1048576 {
+		return badCount("State", "Cursors", a2, n3, 0, 1048576, len(b)-(a2))
+	}
+	a3 := a2 + n3*CursorEntrySize
+	for i := range n3 {
+		var entry CursorEntryView
+		if err := entry.Parse(b[a2+i*CursorEntrySize : a3]); err != nil {
+			return inEntry(err, "State", "Cursors", i, a2+i*CursorEntrySize)
+		}
+	}
+	if len(b) < a3+4 {
+		return truncated("State", len(b), []span{{"Checksum", a3, a3 + 4}})
+	}
+	if got := int(binary.BigEndian.Uint32(h[104:108])); got != a3-(108) {
+		return badSum("State", "BodyLength", 104, got, a3-(108))
+	}
+	if want, got := crc32.Checksum(b[0:a3], castagnoli), binary.BigEndian.Uint32(b[a3:a3+4]); got != want {
+		return badChecksum("State", "Checksum", a3, got, want)
+	}
+	v.b = b[: a3+4 : a3+4]
+	v.a1 = a1
+	v.a2 = a2
+	v.a3 = a3
+	return nil
+}
+
+// Magic is "SLST".
+func (v *StateView) Magic() uint32 {
+	return binary.BigEndian.Uint32(v.b[0:4])
+}
+
+// Version returns the field of the same name.
+func (v *StateView) Version() uint16 {
+	return binary.BigEndian.Uint16(v.b[4:6])
+}
+
+// Flags has no bits yet.
+func (v *StateView) Flags() uint16 {
+	return binary.BigEndian.Uint16(v.b[6:8])
+}
+
+// Incompatible holds the features that a reader must know.
+func (v *StateView) Incompatible() uint64 {
+	return binary.BigEndian.Uint64(v.b[8:16])
+}
+
+// Compatible holds the features that a reader may ignore.
+func (v *StateView) Compatible() uint64 {
+	return binary.BigEndian.Uint64(v.b[16:24])
+}
+
+// Sequence grows with each write; of two slots the larger one holds.
+func (v *StateView) Sequence() uint64 {
+	return binary.BigEndian.Uint64(v.b[24:32])
+}
+
+// LogID says which log the state is of.
+func (v *StateView) LogID() [16]byte {
+	return [16]byte(v.b[32:48])
+}
+
+// SegmentSize is the size of a log file in bytes.
+func (v *StateView) SegmentSize() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[48:56]))
+}
+
+// CreatedAt is the time of the log's creation, in epoch milliseconds.
+func (v *StateView) CreatedAt() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[56:64]))
+}
+
+// Clean says that the log was closed after this record was written.
+func (v *StateView) Clean() bool {
+	return v.b[64] != 0
+}
+
+// FirstSegment is the start of the oldest log file.
+func (v *StateView) FirstSegment() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[72:80]))
+}
+
+// End is the end of the log when the record was written.
+func (v *StateView) End() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[80:88]))
+}
+
+// EndCRC is the CRC-32C of the last record below End.
+func (v *StateView) EndCRC() uint32 {
+	return binary.BigEndian.Uint32(v.b[88:92])
+}
+
+// EpochCount returns the field of the same name.
+func (v *StateView) EpochCount() uint32 {
+	return binary.BigEndian.Uint32(v.b[92:96])
+}
+
+// RangeCount returns the field of the same name.
+func (v *StateView) RangeCount() uint32 {
+	return binary.BigEndian.Uint32(v.b[96:100])
+}
+
+// CursorCount returns the field of the same name.
+func (v *StateView) CursorCount() uint32 {
+	return binary.BigEndian.Uint32(v.b[100:104])
+}
+
+// BodyLength is the number of bytes of all entries.
+func (v *StateView) BodyLength() uint32 {
+	return binary.BigEndian.Uint32(v.b[104:108])
+}
+
+// Epochs says where each epoch starts.
+func (v *StateView) Epochs() EpochEntryViews {
+	return EpochEntryViews{v.b[108:v.a1:v.a1]}
+}
+
+// Ranges are the ranges of the log that this program wrote.
+func (v *StateView) Ranges() RangeEntryViews {
+	return RangeEntryViews{v.b[v.a1:v.a2:v.a2]}
+}
+
+// Cursors are the cursors of the lanes.
+func (v *StateView) Cursors() CursorEntryViews {
+	return CursorEntryViews{v.b[v.a2:v.a3:v.a3]}
+}
+
+// Checksum returns the field of the same name.
+func (v *StateView) Checksum() uint32 {
+	return binary.BigEndian.Uint32(v.b[v.a3 : v.a3+4])
 }

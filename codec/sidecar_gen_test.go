@@ -4,18 +4,120 @@ package codec
 
 import (
 	"bytes"
+	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
 // boundOf reads every field of a view.
 func boundOf(v *BoundView) Bound {
-	return Bound{
+	m := Bound{
 		Sequence: v.Sequence(),
 		Epoch:    v.Epoch(),
 		Durable:  v.Durable(),
 		Window:   v.Window(),
 		Appended: v.Appended(),
 		LogID:    v.LogID(),
+	}
+	return m
+}
+
+// randomBound returns a legal record.
+func randomBound(r *rand.Rand) Bound {
+	var m Bound
+	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Durable = int64(randomInt(r, 0, 9223372036854775807))
+	m.Window = int64(randomInt(r, 0, 9223372036854775807))
+	m.Appended = int64(randomInt(r, 0, 9223372036854775807))
+	copy(m.LogID[:], randomBytes(r, 16, 16))
+	return m
+}
+
+// holdBound parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdBound(t testing.TB, b []byte) {
+	t.Helper()
+	var v BoundView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "Bound")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := boundOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, BoundSize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomBound encodes and parses random records, cuts them off and flips their bits.
+func TestRandomBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomBound(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != BoundSize {
+			t.Fatalf("%d bytes, want %d", len(want), BoundSize)
+		}
+		var v BoundView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := boundOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(BoundView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdBound(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Magic()
+			v.Version()
+			v.Sequence()
+			v.Epoch()
+			v.Durable()
+			v.Window()
+			v.Appended()
+			v.LogID()
+			v.Checksum()
+		})
 	}
 }
 
@@ -24,21 +126,7 @@ func boundOf(v *BoundView) Bound {
 func FuzzBoundParse(f *testing.F) {
 	f.Add(make([]byte, BoundSize))
 	f.Add(readGolden(f, "bound"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v BoundView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "Bound")
-			return
-		}
-		m := boundOf(&v)
-		again := make([]byte, BoundSize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { holdBound(t, b) })
 }
 
 // sampleBound is the record of testdata/bound.golden.
@@ -68,8 +156,7 @@ func TestGoldenBound(t *testing.T) {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
 	var v BoundView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Sequence() != m.Sequence {
@@ -95,17 +182,24 @@ func TestGoldenBound(t *testing.T) {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(BoundView).Parse(longer); err != nil {
-			requireFieldError(t, err, "Bound")
-		}
+		holdBound(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = boundOf(&v)
+		v.Magic()
+		v.Version()
+		v.Sequence()
+		v.Epoch()
+		v.Durable()
+		v.Window()
+		v.Appended()
+		v.LogID()
+		v.Checksum()
 	})
 }
 
@@ -129,10 +223,553 @@ func BenchmarkBoundParse(b *testing.B) {
 	}
 }
 
-// stateHeaderOf reads every field of a view.
-func stateHeaderOf(v *stateHeaderView) stateHeader {
-	return stateHeader{
-		Flags:        v.Flags(),
+// epochEntryOf reads every field of a view.
+func epochEntryOf(v *EpochEntryView) EpochEntry {
+	m := EpochEntry{
+		Epoch: v.Epoch(),
+		Start: v.Start(),
+	}
+	return m
+}
+
+// randomEpochEntry returns a legal record.
+func randomEpochEntry(r *rand.Rand) EpochEntry {
+	var m EpochEntry
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Start = int64(randomInt(r, 0, 9223372036854775807))
+	return m
+}
+
+// holdEpochEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdEpochEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v EpochEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "EpochEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := epochEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, EpochEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomEpochEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomEpochEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomEpochEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != EpochEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), EpochEntrySize)
+		}
+		var v EpochEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := epochEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(EpochEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdEpochEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Epoch()
+			v.Start()
+		})
+	}
+}
+
+// FuzzEpochEntryParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzEpochEntryParse(f *testing.F) {
+	f.Add(make([]byte, EpochEntrySize))
+	f.Add(readGolden(f, "epoch_entry"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdEpochEntry(t, b) })
+}
+
+// sampleEpochEntry is the record of testdata/epoch_entry.golden.
+func sampleEpochEntry() EpochEntry {
+	return EpochEntry{
+		Epoch: 1,
+		Start: 2,
+	}
+}
+
+// TestGoldenEpochEntry encodes and parses the record of testdata/epoch_entry.golden.
+func TestGoldenEpochEntry(t *testing.T) {
+	m := sampleEpochEntry()
+	want := readGolden(t, "epoch_entry")
+	got := make([]byte, EpochEntrySize)
+	if n, err := m.Encode(got); err != nil || n != len(got) {
+		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
+	}
+	if _, err := m.Encode(got[:len(got)-1]); err == nil {
+		t.Error("Encode fits into a buffer that is a byte too short")
+	}
+	var v EpochEntryView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
+		t.Fatalf("Parse = %v", err)
+	}
+	if v.Epoch() != m.Epoch {
+		t.Errorf("Epoch = %v, want %v", v.Epoch(), m.Epoch)
+	}
+	if v.Start() != m.Start {
+		t.Errorf("Start = %v, want %v", v.Start(), m.Start)
+	}
+	for n := range want {
+		if err := new(EpochEntryView).Parse(want[:n:n]); err == nil {
+			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+		}
+	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
+	for bit := range 8 * len(want) {
+		longer[bit/8] ^= 1 << (bit % 8)
+		holdEpochEntry(t, longer)
+		longer[bit/8] ^= 1 << (bit % 8)
+	}
+	requireNoAllocs(t, func() {
+		m.Encode(got)
+		v.Parse(got)
+		v.Epoch()
+		v.Start()
+	})
+}
+
+// BenchmarkEpochEntryEncode encodes the record of testdata/epoch_entry.golden.
+func BenchmarkEpochEntryEncode(b *testing.B) {
+	m := sampleEpochEntry()
+	dst := make([]byte, EpochEntrySize)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Encode(dst)
+	}
+}
+
+// BenchmarkEpochEntryParse parses the record of testdata/epoch_entry.golden.
+func BenchmarkEpochEntryParse(b *testing.B) {
+	src := readGolden(b, "epoch_entry")
+	var v EpochEntryView
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Parse(src)
+	}
+}
+
+// rangeEntryOf reads every field of a view.
+func rangeEntryOf(v *RangeEntryView) RangeEntry {
+	m := RangeEntry{
+		Start: v.Start(),
+		End:   v.End(),
+	}
+	return m
+}
+
+// randomRangeEntry returns a legal record.
+func randomRangeEntry(r *rand.Rand) RangeEntry {
+	var m RangeEntry
+	m.Start = int64(randomInt(r, 0, 9223372036854775807))
+	m.End = int64(randomInt(r, 0, 9223372036854775807))
+	return m
+}
+
+// holdRangeEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdRangeEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v RangeEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "RangeEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := rangeEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, RangeEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomRangeEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomRangeEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomRangeEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != RangeEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), RangeEntrySize)
+		}
+		var v RangeEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := rangeEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(RangeEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdRangeEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Start()
+			v.End()
+		})
+	}
+}
+
+// FuzzRangeEntryParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzRangeEntryParse(f *testing.F) {
+	f.Add(make([]byte, RangeEntrySize))
+	f.Add(readGolden(f, "range_entry"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdRangeEntry(t, b) })
+}
+
+// sampleRangeEntry is the record of testdata/range_entry.golden.
+func sampleRangeEntry() RangeEntry {
+	return RangeEntry{
+		Start: 1,
+		End:   2,
+	}
+}
+
+// TestGoldenRangeEntry encodes and parses the record of testdata/range_entry.golden.
+func TestGoldenRangeEntry(t *testing.T) {
+	m := sampleRangeEntry()
+	want := readGolden(t, "range_entry")
+	got := make([]byte, RangeEntrySize)
+	if n, err := m.Encode(got); err != nil || n != len(got) {
+		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
+	}
+	if _, err := m.Encode(got[:len(got)-1]); err == nil {
+		t.Error("Encode fits into a buffer that is a byte too short")
+	}
+	var v RangeEntryView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
+		t.Fatalf("Parse = %v", err)
+	}
+	if v.Start() != m.Start {
+		t.Errorf("Start = %v, want %v", v.Start(), m.Start)
+	}
+	if v.End() != m.End {
+		t.Errorf("End = %v, want %v", v.End(), m.End)
+	}
+	for n := range want {
+		if err := new(RangeEntryView).Parse(want[:n:n]); err == nil {
+			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+		}
+	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
+	for bit := range 8 * len(want) {
+		longer[bit/8] ^= 1 << (bit % 8)
+		holdRangeEntry(t, longer)
+		longer[bit/8] ^= 1 << (bit % 8)
+	}
+	requireNoAllocs(t, func() {
+		m.Encode(got)
+		v.Parse(got)
+		v.Start()
+		v.End()
+	})
+}
+
+// BenchmarkRangeEntryEncode encodes the record of testdata/range_entry.golden.
+func BenchmarkRangeEntryEncode(b *testing.B) {
+	m := sampleRangeEntry()
+	dst := make([]byte, RangeEntrySize)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Encode(dst)
+	}
+}
+
+// BenchmarkRangeEntryParse parses the record of testdata/range_entry.golden.
+func BenchmarkRangeEntryParse(b *testing.B) {
+	src := readGolden(b, "range_entry")
+	var v RangeEntryView
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Parse(src)
+	}
+}
+
+// cursorEntryOf reads every field of a view.
+func cursorEntryOf(v *CursorEntryView) CursorEntry {
+	m := CursorEntry{
+		Lane:  v.Lane(),
+		Epoch: v.Epoch(),
+		Next:  v.Next(),
+		Tally: v.Tally(),
+	}
+	return m
+}
+
+// randomCursorEntry returns a legal record.
+func randomCursorEntry(r *rand.Rand) CursorEntry {
+	var m CursorEntry
+	m.Lane = uint8(randomUint(r, 1, 255))
+	m.Epoch = uint32(randomUint(r, 0, 4294967295))
+	m.Next = int64(randomInt(r, 0, 9223372036854775807))
+	m.Tally = int64(randomInt(r, -1, 9223372036854775807))
+	return m
+}
+
+// holdCursorEntry parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdCursorEntry(t testing.TB, b []byte) {
+	t.Helper()
+	var v CursorEntryView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "CursorEntry")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := cursorEntryOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, CursorEntrySize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomCursorEntry encodes and parses random records, cuts them off and flips their bits.
+func TestRandomCursorEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomCursorEntry(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != CursorEntrySize {
+			t.Fatalf("%d bytes, want %d", len(want), CursorEntrySize)
+		}
+		var v CursorEntryView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := cursorEntryOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(CursorEntryView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdCursorEntry(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Lane()
+			v.Epoch()
+			v.Next()
+			v.Tally()
+		})
+	}
+}
+
+// FuzzCursorEntryParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzCursorEntryParse(f *testing.F) {
+	f.Add(make([]byte, CursorEntrySize))
+	f.Add(readGolden(f, "cursor_entry"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdCursorEntry(t, b) })
+}
+
+// sampleCursorEntry is the record of testdata/cursor_entry.golden.
+func sampleCursorEntry() CursorEntry {
+	return CursorEntry{
+		Lane:  1,
+		Epoch: 2,
+		Next:  3,
+		Tally: 4,
+	}
+}
+
+// TestGoldenCursorEntry encodes and parses the record of testdata/cursor_entry.golden.
+func TestGoldenCursorEntry(t *testing.T) {
+	m := sampleCursorEntry()
+	want := readGolden(t, "cursor_entry")
+	got := make([]byte, CursorEntrySize)
+	if n, err := m.Encode(got); err != nil || n != len(got) {
+		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
+	}
+	if _, err := m.Encode(got[:len(got)-1]); err == nil {
+		t.Error("Encode fits into a buffer that is a byte too short")
+	}
+	var v CursorEntryView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
+		t.Fatalf("Parse = %v", err)
+	}
+	if v.Lane() != m.Lane {
+		t.Errorf("Lane = %v, want %v", v.Lane(), m.Lane)
+	}
+	if v.Epoch() != m.Epoch {
+		t.Errorf("Epoch = %v, want %v", v.Epoch(), m.Epoch)
+	}
+	if v.Next() != m.Next {
+		t.Errorf("Next = %v, want %v", v.Next(), m.Next)
+	}
+	if v.Tally() != m.Tally {
+		t.Errorf("Tally = %v, want %v", v.Tally(), m.Tally)
+	}
+	for n := range want {
+		if err := new(CursorEntryView).Parse(want[:n:n]); err == nil {
+			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+		}
+	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
+	for bit := range 8 * len(want) {
+		longer[bit/8] ^= 1 << (bit % 8)
+		holdCursorEntry(t, longer)
+		longer[bit/8] ^= 1 << (bit % 8)
+	}
+	requireNoAllocs(t, func() {
+		m.Encode(got)
+		v.Parse(got)
+		v.Lane()
+		v.Epoch()
+		v.Next()
+		v.Tally()
+	})
+}
+
+// BenchmarkCursorEntryEncode encodes the record of testdata/cursor_entry.golden.
+func BenchmarkCursorEntryEncode(b *testing.B) {
+	m := sampleCursorEntry()
+	dst := make([]byte, CursorEntrySize)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Encode(dst)
+	}
+}
+
+// BenchmarkCursorEntryParse parses the record of testdata/cursor_entry.golden.
+func BenchmarkCursorEntryParse(b *testing.B) {
+	src := readGolden(b, "cursor_entry")
+	var v CursorEntryView
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Parse(src)
+	}
+}
+
+// stateOf reads every field of a view.
+func stateOf(v *StateView) State {
+	m := State{
 		Incompatible: v.Incompatible(),
 		Compatible:   v.Compatible(),
 		Sequence:     v.Sequence(),
@@ -143,60 +780,181 @@ func stateHeaderOf(v *stateHeaderView) stateHeader {
 		FirstSegment: v.FirstSegment(),
 		End:          v.End(),
 		EndCRC:       v.EndCRC(),
-		EpochCount:   v.EpochCount(),
-		RangeCount:   v.RangeCount(),
-		CursorCount:  v.CursorCount(),
-		BodyLength:   v.BodyLength(),
+	}
+	for _, entry := range v.Epochs().All() {
+		m.Epochs = append(m.Epochs, epochEntryOf(&entry))
+	}
+	for _, entry := range v.Ranges().All() {
+		m.Ranges = append(m.Ranges, rangeEntryOf(&entry))
+	}
+	for _, entry := range v.Cursors().All() {
+		m.Cursors = append(m.Cursors, cursorEntryOf(&entry))
+	}
+	return m
+}
+
+// randomState returns a legal record.
+func randomState(r *rand.Rand) State {
+	var m State
+	m.Incompatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Compatible = uint64(randomUint(r, 0, 18446744073709551615))
+	m.Sequence = uint64(randomUint(r, 0, 18446744073709551615))
+	copy(m.LogID[:], randomBytes(r, 16, 16))
+	m.SegmentSize = int64(randomInt(r, 0, 9223372036854775807))
+	m.CreatedAt = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
+	m.Clean = r.IntN(2) == 1
+	m.FirstSegment = int64(randomInt(r, 0, 9223372036854775807))
+	m.End = int64(randomInt(r, 0, 9223372036854775807))
+	m.EndCRC = uint32(randomUint(r, 0, 4294967295))
+	for range 0 + r.IntN(4) {
+		m.Epochs = append(m.Epochs, randomEpochEntry(r))
+	}
+	for range 0 + r.IntN(4) {
+		m.Ranges = append(m.Ranges, randomRangeEntry(r))
+	}
+	for range 0 + r.IntN(4) {
+		m.Cursors = append(m.Cursors, randomCursorEntry(r))
+	}
+	return m
+}
+
+// holdState parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdState(t testing.TB, b []byte) {
+	t.Helper()
+	var v StateView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "State")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := stateOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, m.Size())
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
 	}
 }
 
-// FuzzStateHeaderParse: no input makes Parse panic, an error names a field, and what
-// Parse accepts Encode gives back byte for byte.
-func FuzzStateHeaderParse(f *testing.F) {
-	f.Add(make([]byte, stateHeaderSize))
-	f.Add(readGolden(f, "state_header"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v stateHeaderView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "stateHeader")
-			return
+// TestRandomState encodes and parses random records, cuts them off and flips their bits.
+func TestRandomState(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomState(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
 		}
-		m := stateHeaderOf(&v)
-		again := make([]byte, stateHeaderSize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
+		if len(want) != m.Size() {
+			t.Fatalf("%d bytes, want %d", len(want), m.Size())
 		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+		var v StateView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
 		}
-	})
+		if got := stateOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(StateView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdState(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Magic()
+			v.Version()
+			v.Flags()
+			v.Incompatible()
+			v.Compatible()
+			v.Sequence()
+			v.LogID()
+			v.SegmentSize()
+			v.CreatedAt()
+			v.Clean()
+			v.FirstSegment()
+			v.End()
+			v.EndCRC()
+			v.EpochCount()
+			v.RangeCount()
+			v.CursorCount()
+			v.BodyLength()
+			for _, entry := range v.Epochs().All() {
+				entry.Bytes()
+			}
+			for _, entry := range v.Ranges().All() {
+				entry.Bytes()
+			}
+			for _, entry := range v.Cursors().All() {
+				entry.Bytes()
+			}
+			v.Checksum()
+		})
+	}
 }
 
-// sampleStateHeader is the record of testdata/state_header.golden.
-func sampleStateHeader() stateHeader {
-	return stateHeader{
+// FuzzStateParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzStateParse(f *testing.F) {
+	f.Add(make([]byte, StateMinSize))
+	f.Add(readGolden(f, "log_state"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdState(t, b) })
+}
+
+// sampleLogState is the record of testdata/log_state.golden.
+func sampleLogState() State {
+	return State{
 		Incompatible: 1,
 		Compatible:   2,
 		Sequence:     3,
 		LogID:        [16]byte([]byte("0123456789abcdef")),
 		SegmentSize:  4,
 		CreatedAt:    5,
-		Clean:        1,
+		Clean:        true,
 		FirstSegment: 6,
 		End:          7,
 		EndCRC:       8,
-		EpochCount:   9,
-		RangeCount:   10,
-		CursorCount:  11,
-		BodyLength:   12,
+		Epochs:       []EpochEntry{{Epoch: 1}, {Epoch: 2, Start: 500}},
+		Ranges:       []RangeEntry{{Start: 1, End: 2}},
+		Cursors:      []CursorEntry{{Lane: 1, Epoch: 2, Next: 3, Tally: -1}},
 	}
 }
 
-// TestGoldenStateHeader encodes and parses the record of testdata/state_header.golden.
-func TestGoldenStateHeader(t *testing.T) {
-	m := sampleStateHeader()
-	want := readGolden(t, "state_header")
-	got := make([]byte, stateHeaderSize)
+// TestGoldenLogState encodes and parses the record of testdata/log_state.golden.
+func TestGoldenLogState(t *testing.T) {
+	m := sampleLogState()
+	want := readGolden(t, "log_state")
+	got := make([]byte, m.Size())
 	if n, err := m.Encode(got); err != nil || n != len(got) {
 		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
 	}
@@ -206,9 +964,8 @@ func TestGoldenStateHeader(t *testing.T) {
 	if _, err := m.Encode(got[:len(got)-1]); err == nil {
 		t.Error("Encode fits into a buffer that is a byte too short")
 	}
-	var v stateHeaderView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
+	var v StateView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
 		t.Fatalf("Parse = %v", err)
 	}
 	if v.Incompatible() != m.Incompatible {
@@ -241,367 +998,64 @@ func TestGoldenStateHeader(t *testing.T) {
 	if v.EndCRC() != m.EndCRC {
 		t.Errorf("EndCRC = %v, want %v", v.EndCRC(), m.EndCRC)
 	}
-	if v.EpochCount() != m.EpochCount {
-		t.Errorf("EpochCount = %v, want %v", v.EpochCount(), m.EpochCount)
-	}
-	if v.RangeCount() != m.RangeCount {
-		t.Errorf("RangeCount = %v, want %v", v.RangeCount(), m.RangeCount)
-	}
-	if v.CursorCount() != m.CursorCount {
-		t.Errorf("CursorCount = %v, want %v", v.CursorCount(), m.CursorCount)
-	}
-	if v.BodyLength() != m.BodyLength {
-		t.Errorf("BodyLength = %v, want %v", v.BodyLength(), m.BodyLength)
-	}
 	for n := range want {
-		if err := new(stateHeaderView).Parse(want[:n:n]); err == nil {
+		if err := new(StateView).Parse(want[:n:n]); err == nil {
 			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
 		}
 	}
-	for bit := range 8 * len(want) {
-		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(stateHeaderView).Parse(longer); err != nil {
-			requireFieldError(t, err, "stateHeader")
-		}
-		longer[bit/8] ^= 1 << (bit % 8)
-	}
-	requireNoAllocs(t, func() {
-		m.Encode(got)
-		v.Parse(got)
-		m = stateHeaderOf(&v)
-	})
-}
-
-// BenchmarkStateHeaderEncode encodes the record of testdata/state_header.golden.
-func BenchmarkStateHeaderEncode(b *testing.B) {
-	m := sampleStateHeader()
-	dst := make([]byte, stateHeaderSize)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Encode(dst)
-	}
-}
-
-// BenchmarkStateHeaderParse parses the record of testdata/state_header.golden.
-func BenchmarkStateHeaderParse(b *testing.B) {
-	src := readGolden(b, "state_header")
-	var v stateHeaderView
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Parse(src)
-	}
-}
-
-// epochEntryOf reads every field of a view.
-func epochEntryOf(v *EpochEntryView) EpochEntry {
-	return EpochEntry{
-		Epoch: v.Epoch(),
-		Start: v.Start(),
-	}
-}
-
-// FuzzEpochEntryParse: no input makes Parse panic, an error names a field, and what
-// Parse accepts Encode gives back byte for byte.
-func FuzzEpochEntryParse(f *testing.F) {
-	f.Add(make([]byte, EpochEntrySize))
-	f.Add(readGolden(f, "epoch_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v EpochEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "EpochEntry")
-			return
-		}
-		m := epochEntryOf(&v)
-		again := make([]byte, EpochEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
-}
-
-// sampleEpochEntry is the record of testdata/epoch_entry.golden.
-func sampleEpochEntry() EpochEntry {
-	return EpochEntry{
-		Epoch: 1,
-		Start: 2,
-	}
-}
-
-// TestGoldenEpochEntry encodes and parses the record of testdata/epoch_entry.golden.
-func TestGoldenEpochEntry(t *testing.T) {
-	m := sampleEpochEntry()
-	want := readGolden(t, "epoch_entry")
-	got := make([]byte, EpochEntrySize)
-	if n, err := m.Encode(got); err != nil || n != len(got) {
-		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
-	}
-	if !bytes.Equal(got, want) {
-		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
-	}
-	if _, err := m.Encode(got[:len(got)-1]); err == nil {
-		t.Error("Encode fits into a buffer that is a byte too short")
-	}
-	var v EpochEntryView
 	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
-		t.Fatalf("Parse = %v", err)
-	}
-	if v.Epoch() != m.Epoch {
-		t.Errorf("Epoch = %v, want %v", v.Epoch(), m.Epoch)
-	}
-	if v.Start() != m.Start {
-		t.Errorf("Start = %v, want %v", v.Start(), m.Start)
-	}
-	for n := range want {
-		if err := new(EpochEntryView).Parse(want[:n:n]); err == nil {
-			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
-		}
-	}
 	for bit := range 8 * len(want) {
 		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(EpochEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "EpochEntry")
-		}
+		holdState(t, longer)
 		longer[bit/8] ^= 1 << (bit % 8)
 	}
 	requireNoAllocs(t, func() {
 		m.Encode(got)
 		v.Parse(got)
-		m = epochEntryOf(&v)
+		v.Magic()
+		v.Version()
+		v.Flags()
+		v.Incompatible()
+		v.Compatible()
+		v.Sequence()
+		v.LogID()
+		v.SegmentSize()
+		v.CreatedAt()
+		v.Clean()
+		v.FirstSegment()
+		v.End()
+		v.EndCRC()
+		v.EpochCount()
+		v.RangeCount()
+		v.CursorCount()
+		v.BodyLength()
+		for _, entry := range v.Epochs().All() {
+			entry.Bytes()
+		}
+		for _, entry := range v.Ranges().All() {
+			entry.Bytes()
+		}
+		for _, entry := range v.Cursors().All() {
+			entry.Bytes()
+		}
+		v.Checksum()
 	})
 }
 
-// BenchmarkEpochEntryEncode encodes the record of testdata/epoch_entry.golden.
-func BenchmarkEpochEntryEncode(b *testing.B) {
-	m := sampleEpochEntry()
-	dst := make([]byte, EpochEntrySize)
+// BenchmarkStateEncode encodes the record of testdata/log_state.golden.
+func BenchmarkStateEncode(b *testing.B) {
+	m := sampleLogState()
+	dst := make([]byte, m.Size())
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Encode(dst)
 	}
 }
 
-// BenchmarkEpochEntryParse parses the record of testdata/epoch_entry.golden.
-func BenchmarkEpochEntryParse(b *testing.B) {
-	src := readGolden(b, "epoch_entry")
-	var v EpochEntryView
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Parse(src)
-	}
-}
-
-// rangeEntryOf reads every field of a view.
-func rangeEntryOf(v *RangeEntryView) RangeEntry {
-	return RangeEntry{
-		Start: v.Start(),
-		End:   v.End(),
-	}
-}
-
-// FuzzRangeEntryParse: no input makes Parse panic, an error names a field, and what
-// Parse accepts Encode gives back byte for byte.
-func FuzzRangeEntryParse(f *testing.F) {
-	f.Add(make([]byte, RangeEntrySize))
-	f.Add(readGolden(f, "range_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v RangeEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "RangeEntry")
-			return
-		}
-		m := rangeEntryOf(&v)
-		again := make([]byte, RangeEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
-}
-
-// sampleRangeEntry is the record of testdata/range_entry.golden.
-func sampleRangeEntry() RangeEntry {
-	return RangeEntry{
-		Start: 1,
-		End:   2,
-	}
-}
-
-// TestGoldenRangeEntry encodes and parses the record of testdata/range_entry.golden.
-func TestGoldenRangeEntry(t *testing.T) {
-	m := sampleRangeEntry()
-	want := readGolden(t, "range_entry")
-	got := make([]byte, RangeEntrySize)
-	if n, err := m.Encode(got); err != nil || n != len(got) {
-		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
-	}
-	if !bytes.Equal(got, want) {
-		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
-	}
-	if _, err := m.Encode(got[:len(got)-1]); err == nil {
-		t.Error("Encode fits into a buffer that is a byte too short")
-	}
-	var v RangeEntryView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
-		t.Fatalf("Parse = %v", err)
-	}
-	if v.Start() != m.Start {
-		t.Errorf("Start = %v, want %v", v.Start(), m.Start)
-	}
-	if v.End() != m.End {
-		t.Errorf("End = %v, want %v", v.End(), m.End)
-	}
-	for n := range want {
-		if err := new(RangeEntryView).Parse(want[:n:n]); err == nil {
-			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
-		}
-	}
-	for bit := range 8 * len(want) {
-		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(RangeEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "RangeEntry")
-		}
-		longer[bit/8] ^= 1 << (bit % 8)
-	}
-	requireNoAllocs(t, func() {
-		m.Encode(got)
-		v.Parse(got)
-		m = rangeEntryOf(&v)
-	})
-}
-
-// BenchmarkRangeEntryEncode encodes the record of testdata/range_entry.golden.
-func BenchmarkRangeEntryEncode(b *testing.B) {
-	m := sampleRangeEntry()
-	dst := make([]byte, RangeEntrySize)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Encode(dst)
-	}
-}
-
-// BenchmarkRangeEntryParse parses the record of testdata/range_entry.golden.
-func BenchmarkRangeEntryParse(b *testing.B) {
-	src := readGolden(b, "range_entry")
-	var v RangeEntryView
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Parse(src)
-	}
-}
-
-// cursorEntryOf reads every field of a view.
-func cursorEntryOf(v *CursorEntryView) CursorEntry {
-	return CursorEntry{
-		Lane:  v.Lane(),
-		Epoch: v.Epoch(),
-		Next:  v.Next(),
-		Tally: v.Tally(),
-	}
-}
-
-// FuzzCursorEntryParse: no input makes Parse panic, an error names a field, and what
-// Parse accepts Encode gives back byte for byte.
-func FuzzCursorEntryParse(f *testing.F) {
-	f.Add(make([]byte, CursorEntrySize))
-	f.Add(readGolden(f, "cursor_entry"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var v CursorEntryView
-		if err := v.Parse(b); err != nil {
-			requireFieldError(t, err, "CursorEntry")
-			return
-		}
-		m := cursorEntryOf(&v)
-		again := make([]byte, CursorEntrySize)
-		if _, err := m.Encode(again); err != nil {
-			t.Fatalf("Encode of what Parse accepted: %v", err)
-		}
-		if !bytes.Equal(again, v.Bytes()) {
-			t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
-		}
-	})
-}
-
-// sampleCursorEntry is the record of testdata/cursor_entry.golden.
-func sampleCursorEntry() CursorEntry {
-	return CursorEntry{
-		Lane:  1,
-		Epoch: 2,
-		Next:  3,
-		Tally: 4,
-	}
-}
-
-// TestGoldenCursorEntry encodes and parses the record of testdata/cursor_entry.golden.
-func TestGoldenCursorEntry(t *testing.T) {
-	m := sampleCursorEntry()
-	want := readGolden(t, "cursor_entry")
-	got := make([]byte, CursorEntrySize)
-	if n, err := m.Encode(got); err != nil || n != len(got) {
-		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
-	}
-	if !bytes.Equal(got, want) {
-		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
-	}
-	if _, err := m.Encode(got[:len(got)-1]); err == nil {
-		t.Error("Encode fits into a buffer that is a byte too short")
-	}
-	var v CursorEntryView
-	longer := append(bytes.Clone(want), 0xAA, 0xAA)
-	if err := v.Parse(longer); err != nil || !bytes.Equal(v.Bytes(), want) {
-		t.Fatalf("Parse = %v", err)
-	}
-	if v.Lane() != m.Lane {
-		t.Errorf("Lane = %v, want %v", v.Lane(), m.Lane)
-	}
-	if v.Epoch() != m.Epoch {
-		t.Errorf("Epoch = %v, want %v", v.Epoch(), m.Epoch)
-	}
-	if v.Next() != m.Next {
-		t.Errorf("Next = %v, want %v", v.Next(), m.Next)
-	}
-	if v.Tally() != m.Tally {
-		t.Errorf("Tally = %v, want %v", v.Tally(), m.Tally)
-	}
-	for n := range want {
-		if err := new(CursorEntryView).Parse(want[:n:n]); err == nil {
-			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
-		}
-	}
-	for bit := range 8 * len(want) {
-		longer[bit/8] ^= 1 << (bit % 8)
-		if err := new(CursorEntryView).Parse(longer); err != nil {
-			requireFieldError(t, err, "CursorEntry")
-		}
-		longer[bit/8] ^= 1 << (bit % 8)
-	}
-	requireNoAllocs(t, func() {
-		m.Encode(got)
-		v.Parse(got)
-		m = cursorEntryOf(&v)
-	})
-}
-
-// BenchmarkCursorEntryEncode encodes the record of testdata/cursor_entry.golden.
-func BenchmarkCursorEntryEncode(b *testing.B) {
-	m := sampleCursorEntry()
-	dst := make([]byte, CursorEntrySize)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Encode(dst)
-	}
-}
-
-// BenchmarkCursorEntryParse parses the record of testdata/cursor_entry.golden.
-func BenchmarkCursorEntryParse(b *testing.B) {
-	src := readGolden(b, "cursor_entry")
-	var v CursorEntryView
+// BenchmarkStateParse parses the record of testdata/log_state.golden.
+func BenchmarkStateParse(b *testing.B) {
+	src := readGolden(b, "log_state")
+	var v StateView
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Parse(src)

@@ -121,9 +121,10 @@ func FuzzParseState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// The checksum would keep the fuzzer out, so it is set right where the
 		// lengths allow it.
-		if len(b) >= stateHeaderSize+checksumSize {
-			n := min(uint(binary.BigEndian.Uint32(b[stateHeaderSize-4:])), uint(len(b)-stateHeaderSize-checksumSize))
-			end := stateHeaderSize + int(n)
+		const headerSize = StateMinSize - 4
+		if len(b) >= StateMinSize {
+			n := min(uint(binary.BigEndian.Uint32(b[headerSize-4:])), uint(len(b)-StateMinSize))
+			end := headerSize + int(n)
 			b = bytes.Clone(b)
 			binary.BigEndian.PutUint32(b[end:], crc32.Checksum(b[:end], castagnoli))
 		}

@@ -3,7 +3,7 @@ package gen
 import (
 	"fmt"
 	gotoken "go/token"
-	"strconv"
+	"path/filepath"
 	"unicode"
 	"unicode/utf8"
 )
@@ -11,101 +11,285 @@ import (
 // checker turns a syntax tree into records whose places are decided.
 type checker struct {
 	file   string
+	little bool
+	// taken says what each Go name stands for that the file declares.
+	taken   map[string]string
+	enums   map[string]*Enum
+	records map[string]*Record
+	out     *File
+}
+
+// recordChecker checks one record.
+type recordChecker struct {
+	*checker
 	record *Record
-	// byName holds the fields of the record that were checked so far.
+	// byName holds the fields of the record that were checked so far, syntax
+	// the lines of all fields in Record.Fields.
 	byName map[string]*Field
-	// at is the end of those fields.
+	syntax []*syntaxField
+	// methods are the names that the view has taken.
+	methods map[string]bool
+	// at is the end of the fields so far.
 	at Pos
 }
 
-func (c *checker) fail(at place, format string, args ...any) error {
-	return &Error{File: c.file, Line: at.line, Col: at.col, Msg: fmt.Sprintf(format, args...)}
+func (c *checker) fail(at Where, format string, args ...any) error {
+	return &Error{File: c.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)}
 }
 
 // checkFile checks a whole schema.
 func checkFile(file string, tree *syntaxFile) (*File, error) {
-	out := &File{Doc: tree.doc, Source: file, Package: tree.pkg}
-	byName := map[string]*Record{}
-	for _, r := range tree.records {
-		c := &checker{file: file, byName: map[string]*Field{}}
-		if byName[r.name] != nil {
-			return nil, c.fail(r.at, "record %q is declared twice", r.name)
-		}
-		rec, err := c.checkRecord(r)
-		if err != nil {
+	c := &checker{
+		file: file, little: tree.little, taken: map[string]string{}, enums: map[string]*Enum{},
+		records: map[string]*Record{},
+		out:     &File{Doc: tree.doc, Path: file, Source: filepath.Base(file), Package: tree.pkg},
+	}
+	for _, e := range tree.enums {
+		if err := c.checkEnum(e); err != nil {
 			return nil, err
 		}
-		byName[r.name] = rec
-		out.Records = append(out.Records, rec)
+	}
+	for _, r := range tree.records {
+		if _, err := c.checkRecord(r); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range tree.pages {
+		if err := c.checkPage(p); err != nil {
+			return nil, err
+		}
 	}
 	vectors := map[string]bool{}
 	for _, v := range tree.vectors {
-		c := &checker{file: file}
-		rec := byName[v.record.text]
-		if rec == nil {
-			return nil, c.fail(v.record.at, "expected a record of this file, found %q", v.record.text)
-		}
 		if vectors[v.name.text] {
 			return nil, c.fail(v.name.at, "vector %q is declared twice", v.name.text)
 		}
 		vectors[v.name.text] = true
-		if err := c.checkVector(rec, v); err != nil {
+		if err := c.checkVector(v); err != nil {
 			return nil, err
 		}
+	}
+	return c.out, nil
+}
+
+// declare takes a name for something that the schema declares, with its
+// comment.
+func (c *checker) declare(what string, doc []string, name string, at Where) error {
+	switch {
+	case gotoken.IsKeyword(name):
+		return c.fail(at, "expected a %s name that is no word of Go, found %q", what, name)
+	case c.taken[name] == what:
+		return c.fail(at, "%s %q is declared twice", what, name)
+	case c.taken[name] != "":
+		return c.fail(at, "the name %q is taken by %s", name, c.taken[name])
+	case len(doc) == 0:
+		return c.fail(at, "%s %q needs a comment above it", what, name)
+	}
+	c.taken[name] = what
+	return nil
+}
+
+// take takes a Go name that follows from the schema.
+func (c *checker) take(at Where, name, what string) error {
+	if c.taken[name] != "" {
+		return c.fail(at, "the Go name %s of %s is taken by %s", name, what, c.taken[name])
+	}
+	c.taken[name] = what
+	return nil
+}
+
+func (c *checker) checkEnum(e *syntaxEnum) error {
+	what := "enum"
+	if e.flags {
+		what = "flags"
+	}
+	if err := c.declare(what, e.doc, e.name.text, e.name.at); err != nil {
+		return err
+	}
+	t, ok := intType(e.typ.text, c.little)
+	if !ok || t.Bool {
+		return c.fail(e.typ.at, "expected an integer type, found %q", e.typ.text)
+	}
+	out := &Enum{Doc: e.doc, Name: e.name.text, Where: e.name.at, Int: t, Flags: e.flags, Open: e.open}
+	if len(e.choices) == 0 {
+		return c.fail(e.name.at, "%s %q has no values", what, e.name.text)
+	}
+	var err error
+	if out.Values, err = c.checkChoices(e.choices, t, e.typ.text); err != nil {
+		return err
+	}
+	for _, v := range out.Values {
+		if err := c.take(v.Where, out.Name+v.Name, "a value of "+out.Name); err != nil {
+			return err
+		}
+		if !e.flags {
+			continue
+		}
+		if err := c.checkFlag(out, v); err != nil {
+			return err
+		}
+	}
+	c.enums[out.Name] = out
+	c.out.Enums = append(c.out.Enums, out)
+	return nil
+}
+
+// checkFlag checks one value of flags, which is a bit or a mask.
+func (c *checker) checkFlag(e *Enum, v *Choice) error {
+	bits := v.Value.Abs
+	if v.Value.Neg || bits == 0 {
+		return c.fail(v.Where, "expected at least one bit, found %s", v.Value.Text)
+	}
+	for _, other := range e.Values {
+		if other == v {
+			break
+		}
+		if other.Value.Abs&bits != 0 {
+			return c.fail(v.Where, "%s has a bit of %s", v.Name, other.Name)
+		}
+	}
+	if len(v.Values) > 0 && bits&(bits-1) == 0 {
+		return c.fail(v.Where, "%s has one bit, so its values need no names", v.Name)
+	}
+	for _, x := range v.Values {
+		if x.Value.Neg || x.Value.Abs&^bits != 0 {
+			return c.fail(x.Where, "%s has bits that %s has not", x.Name, v.Name)
+		}
+		if err := c.take(x.Where, e.Name+v.Name+x.Name, "a value of "+v.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkChoices checks named values of type t.
+func (c *checker) checkChoices(choices []syntaxChoice, t Int, typ string) ([]*Choice, error) {
+	var out []*Choice
+	for i := range choices {
+		x := &choices[i]
+		value, err := c.number(x.value, t, typ)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range out {
+			switch {
+			case other.Name == x.name.text:
+				return nil, c.fail(x.name.at, "value %q is declared twice", x.name.text)
+			case other.Value.Cmp(value) == 0:
+				return nil, c.fail(x.value.at, "%s is the value of %s already", value.Text, other.Name)
+			}
+		}
+		choice := &Choice{Doc: x.doc, Name: x.name.text, Where: x.name.at, Value: value}
+		if choice.Values, err = c.checkChoices(x.values, t, typ); err != nil {
+			return nil, err
+		}
+		out = append(out, choice)
 	}
 	return out, nil
 }
 
+// number returns the value of a literal for an integer of type t: a number, or
+// a string of its bytes.
+func (c *checker) number(x syntaxLiteral, t Int, typ string) (Number, error) {
+	n := x.number
+	switch {
+	case x.kind == tokenString && len(x.text) != t.Bytes:
+		return n, c.fail(x.at, "expected a string of %d bytes for %s, found %d", t.Bytes, typ, len(x.text))
+	case x.kind == tokenString:
+		n = t.fromBytes(x.text)
+	case !t.holds(n):
+		return n, c.fail(x.at, "%s does not fit into %s", n.Text, typ)
+	}
+	return n, nil
+}
+
 func (c *checker) checkRecord(r *syntaxRecord) (*Record, error) {
-	c.record = &Record{Doc: r.doc, Name: r.name}
-	if gotoken.IsKeyword(r.name) {
-		return nil, c.fail(r.at, "expected a record name that is no word of Go, found %q", r.name)
+	what := "record"
+	if r.key {
+		what = "key"
 	}
-	if len(r.doc) == 0 {
-		return nil, c.fail(r.at, "record %q needs a comment above it", r.name)
+	if err := c.declare(what, r.doc, r.name, r.at); err != nil {
+		return nil, err
 	}
+	rc := &recordChecker{
+		checker: c, record: &Record{Doc: r.doc, Name: r.name, Where: r.at, Key: r.key},
+		byName: map[string]*Field{}, methods: map[string]bool{},
+	}
+	for _, name := range viewMethods {
+		rc.methods[name] = true
+	}
+	if err := rc.check(r); err != nil {
+		return nil, err
+	}
+	for _, suffix := range []string{"View", "MinSize", "Size", "Views"} {
+		if err := c.take(r.at, r.name+suffix, what+" "+r.name); err != nil {
+			return nil, err
+		}
+	}
+	c.records[r.name] = rc.record
+	c.out.Records = append(c.out.Records, rc.record)
+	return rc.record, nil
+}
+
+func (c *recordChecker) check(r *syntaxRecord) error {
 	for _, f := range r.fields {
 		field, err := c.checkField(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.record.Fields = append(c.record.Fields, field)
+		c.syntax = append(c.syntax, f)
 		if field.Kind != KindReserved {
 			c.byName[field.Name] = field
 		}
 	}
 	if len(r.fields) == 0 {
-		return nil, c.fail(r.at, "record %q has no fields", r.name)
+		return c.fail(r.at, "record %q has no fields", r.name)
 	}
-	if err := c.resolveSums(r); err != nil {
-		return nil, err
+	if err := c.resolveMeasures(); err != nil {
+		return err
+	}
+	if err := c.resolveSums(); err != nil {
+		return err
+	}
+	if err := c.checkRest(); err != nil {
+		return err
 	}
 	if c.at.Anchor == 0 {
 		c.record.Size = c.at.Off
-	} else if c.record.Total == nil {
-		return nil, c.fail(r.at, "record %q has no fixed size, so it needs a total field", r.name)
-	} else if clash := c.byName["Size"]; clash != nil {
-		return nil, c.fail(r.at, "a field of a record without a fixed size must not be called Size")
+		if t := c.record.Total; t != nil && uint64(c.at.Off) > t.Int.Max().Abs {
+			return c.fail(t.Where, "the record has %d bytes, which do not fit into its total", c.at.Off)
+		}
+	} else if f := c.byName["Size"]; f != nil && f.InStruct() {
+		return c.fail(r.at, "a field of a record without a fixed size must not be called Size")
 	}
-	return c.record, nil
+	if r.key {
+		return c.checkKey()
+	}
+	return nil
 }
 
-// methodNames are taken by methods of every view.
-var methodNames = map[string]bool{"Bytes": true, "Parse": true, "Encode": true}
+// viewMethods are taken by methods of every view or record.
+var viewMethods = []string{"Bytes", "Parse", "Encode", "Append", "AppendPrefix", "AppendText", "AppendJSON",
+	"String", "Describe"}
 
-func (c *checker) checkField(f *syntaxField) (*Field, error) {
-	out := &Field{Doc: f.doc, Name: f.name.text, Late: f.late, Int: intTypes[f.typ.text], At: c.at}
+func (c *recordChecker) checkField(f *syntaxField) (*Field, error) {
+	out := &Field{Doc: f.doc, Name: f.name.text, Where: f.name.at, Late: f.late, At: c.at}
 	if f.role.text != "reserved" {
 		first, _ := utf8.DecodeRuneInString(out.Name)
 		switch {
 		case !unicode.IsUpper(first):
 			return nil, c.fail(f.name.at, "expected a field name that starts with an upper-case letter, found %q",
 				out.Name)
-		case methodNames[out.Name]:
-			return nil, c.fail(f.name.at, "a field must not be called %s, since every view has that method", out.Name)
 		case c.byName[out.Name] != nil:
 			return nil, c.fail(f.name.at, "field %q is declared twice", out.Name)
+		case c.methods[out.Name]:
+			return nil, c.fail(f.name.at, "a field must not be called %s, since every view has that method", out.Name)
 		}
+		c.methods[out.Name] = true
+	}
+	if err := c.presence(f, out); err != nil {
+		return nil, err
 	}
 	if err := c.decideKind(f, out); err != nil {
 		return nil, err
@@ -117,319 +301,173 @@ func (c *checker) checkField(f *syntaxField) (*Field, error) {
 	return out, nil
 }
 
-// decideKind sets the kind of a field, its width and its places.
-func (c *checker) decideKind(f *syntaxField, out *Field) error {
-	switch {
-	case f.role.text == "reserved":
-		out.Kind = KindReserved
-		return c.fixed(f.width, out)
-	case f.width != nil && f.width.cond:
-		return c.flagBytes(f.width, out)
-	case f.width != nil:
-		out.Kind = KindFixedBytes
-		return c.fixed(f.width, out)
-	case f.prefix != nil:
-		return c.varBytes(f.prefix, out)
-	}
-	out.Width = out.Int.bytes
-	out.Data, out.End = c.at, c.at.add(out.Width)
-	c.record.MinSize += out.Width
-	switch f.role.text {
-	case "total":
-		return c.total(f, out)
-	case "magic":
-		return c.magic(f, out)
-	case "version":
-		return c.version(f, out)
-	case "checksum":
-		return c.checksum(f, out)
-	}
-	return nil
-}
-
-func (c *checker) fixed(w *syntaxWidth, out *Field) error {
-	if w.base.value < 1 || w.base.value > 4096 {
-		return c.fail(w.base.at, "expected a width from 1 to 4096, found %s", w.base.text)
-	}
-	out.Width = int(w.base.value)
-	out.Data, out.End = c.at, c.at.add(out.Width)
-	c.record.MinSize += out.Width
-	return nil
-}
-
-// nextAnchor returns the place behind bytes whose width is not fixed.
-func (c *checker) nextAnchor() Pos {
-	c.record.Anchors++
-	return Pos{Anchor: c.record.Anchors}
-}
-
-func (c *checker) flagBytes(w *syntaxWidth, out *Field) error {
-	out.Kind = KindFlagBytes
-	if w.base.value < 1 || w.alt.value <= w.base.value || w.alt.value > 4096 {
-		return c.fail(w.base.at, "expected two widths from 1 to 4096, the smaller one first")
-	}
-	flag := c.byName[w.flag.text]
-	if flag == nil || !flag.isScalar() || flag.At.Anchor != 0 {
-		return c.fail(w.flag.at, "expected an integer field at a fixed place before this one, found %q", w.flag.text)
-	}
-	out.Width, out.AltWidth = int(w.base.value), int(w.alt.value)
-	out.Flag, out.Mask = flag, w.mask.text
-	out.Data, out.End = c.at, c.nextAnchor()
-	c.record.MinSize += out.Width
-	return nil
-}
-
-// prefixTypes may hold a length.
-var prefixTypes = map[string]bool{"i8": true, "u8": true, "i16": true, "u16": true, "i32": true, "u32": true}
-
-func (c *checker) varBytes(x *syntaxPrefix, out *Field) error {
-	out.Kind = KindVarBytes
-	if !prefixTypes[x.base.text] {
-		return c.fail(x.base.at, "expected a length type of at most 32 bits, found %q", x.base.text)
-	}
-	out.Int = intTypes[x.base.text]
-	out.Data = c.at.add(out.Int.bytes)
-	c.record.MinSize += out.Int.bytes
-	if x.cond {
-		if !prefixTypes[x.alt.text] {
-			return c.fail(x.alt.at, "expected a length type of at most 32 bits, found %q", x.alt.text)
-		}
-		alt := intTypes[x.alt.text]
-		if alt.bytes < out.Int.bytes {
-			return c.fail(x.alt.at, "expected a length type at least as wide as %s, found %q", x.base.text, x.alt.text)
-		}
-		if c.record.Magic == nil || c.record.Magic.Name != x.magic.text {
-			return c.fail(x.magic.at, "expected the magic field of this record, found %q", x.magic.text)
-		}
-		for i := range c.record.Magic.Choices {
-			if c.record.Magic.Choices[i].Name == x.choice.text {
-				out.Choice = &c.record.Magic.Choices[i]
-			}
-		}
-		if out.Choice == nil {
-			return c.fail(x.choice.at, "expected a value of %s, found %q", x.magic.text, x.choice.text)
-		}
-		out.Alt = &alt
-		out.Data = c.nextAnchor()
-	}
-	out.End = c.nextAnchor()
-	return nil
-}
-
-func (c *checker) total(f *syntaxField, out *Field) error {
-	out.Kind = KindTotal
-	if c.record.Total != nil {
-		return c.fail(f.role.at, "a record has one total field at most")
-	}
-	if c.at.Anchor != 0 {
-		return c.fail(f.role.at, "expected the total field before the first field without a fixed width")
-	}
-	if out.Int.bytes != 4 {
-		return c.fail(f.typ.at, "expected i32 or u32, found %q", f.typ.text)
-	}
-	c.record.Total = out
-	return nil
-}
-
-func (c *checker) magic(f *syntaxField, out *Field) error {
-	out.Kind = KindMagic
-	switch {
-	case c.record.Magic != nil:
-		return c.fail(f.role.at, "a record has one magic field at most")
-	case c.at.Anchor != 0:
-		return c.fail(f.role.at, "expected the magic field before the first field without a fixed width")
-	case out.Int.bytes != 4 || out.Int.signed:
-		return c.fail(f.typ.at, "expected u32, found %q", f.typ.text)
-	case f.constant == nil && len(f.choices) == 0:
-		return c.fail(f.name.at, `a magic field needs "=" and a value or named values in braces`)
-	}
-	c.record.Magic = out
-	return nil
-}
-
-func (c *checker) version(f *syntaxField, out *Field) error {
-	out.Kind = KindVersion
-	switch {
-	case c.record.Version != nil:
-		return c.fail(f.role.at, "a record has one version field at most")
-	case c.at.Anchor != 0:
-		return c.fail(f.role.at, "expected the version field before the first field without a fixed width")
-	case f.constant == nil || f.constant.value < 1:
-		return c.fail(f.name.at, `a version field needs "=" and a value of at least 1`)
-	}
-	c.record.Version = out
-	return nil
-}
-
-func (c *checker) checksum(f *syntaxField, out *Field) error {
-	out.Kind = KindChecksum
-	sum := f.checksum
-	if out.Int.bytes != 4 || out.Int.signed {
-		return c.fail(f.typ.at, "expected u32, found %q", f.typ.text)
-	}
-	out.Algorithm, out.Lazy = sum.algorithm.text, sum.lazy
-	if sum.mask != nil {
-		out.SumMask = sum.mask.text
-	}
-	if sum.preceding {
-		out.To = out.At
-	}
-	return nil
-}
-
-// checkOptions checks what follows the type.
-func (c *checker) checkOptions(f *syntaxField, out *Field) error {
-	inRange := func(n *syntaxNumber) error {
-		if n != nil && out.isScalar() && (n.value < out.Int.min() || n.value > out.Int.max()) {
-			return c.fail(n.at, "%s does not fit into %s", n.text, f.typ.text)
-		}
-		return nil
-	}
-	for _, n := range []*syntaxNumber{f.constant, f.min, f.max} {
-		if err := inRange(n); err != nil {
-			return err
-		}
-	}
-	if n := f.constant; n != nil {
-		if !out.isScalar() || out.Kind == KindTotal || out.Kind == KindChecksum {
-			return c.fail(n.at, "only integers, a magic and a version take a value")
-		}
-		out.Value = &Choice{Text: n.text, Value: n.value}
-	}
-	if len(f.choices) > 0 && out.Kind != KindInt && out.Kind != KindMagic {
-		return c.fail(f.choices[0].name.at, "only integers and a magic take named values")
-	}
-	if n := out.Name; (out.Value != nil || f.constant != nil) && (n == "Size" || n == "MinSize" || n == "View") {
-		return c.fail(f.name.at, "a field with a value must not be called %s, since its constant would clash", n)
-	}
-	for i := range f.choices {
-		x := &f.choices[i]
-		for _, other := range out.Choices {
-			if other.Name == x.name.text {
-				return c.fail(x.name.at, "value %q is declared twice", x.name.text)
-			}
-		}
-		if err := inRange(&x.value); err != nil {
-			return err
-		}
-		if out.Kind == KindMagic && x.value.value == 0 {
-			return c.fail(x.value.at, "zero is no magic, since empty space must not look like a record")
-		}
-		out.Choices = append(out.Choices, Choice{Doc: x.doc, Name: x.name.text, Text: x.value.text, Value: x.value.value})
-	}
-	if out.Kind == KindMagic && out.Value != nil && out.Value.Value == 0 {
-		return c.fail(f.constant.at, "zero is no magic, since empty space must not look like a record")
-	}
-	if f.min != nil {
-		out.Min = &f.min.value
-	}
-	if f.max != nil {
-		out.Max = &f.max.value
-	}
-	if (f.min != nil || f.max != nil) && out.Kind != KindInt && out.Kind != KindVarBytes {
-		return c.fail(f.name.at, "only integers and bytes with a length take min and max")
-	}
-	if f.late && (!out.isScalar() || !out.hasStructField() || out.Kind != KindInt) {
-		return c.fail(f.name.at, "only integers can be late")
-	}
-	if f.late && out.At.Anchor != 0 && !c.flagAnchorsOnly() {
-		return c.fail(f.name.at, "a late field must stand before the first bytes with a length")
-	}
-	if f.reserve != nil {
-		if out.Kind != KindVarBytes {
-			return c.fail(f.reserve.at, "only bytes with a length take a reserve")
-		}
-		out.Reserve = f.reserve.text
-	}
-	return nil
-}
-
-// flagAnchorsOnly says whether every width so far follows from flags.
-func (c *checker) flagAnchorsOnly() bool {
-	for _, f := range c.record.Fields {
-		if f.Kind == KindVarBytes {
-			return false
-		}
-	}
-	return true
-}
-
-// resolveSums decides what each checksum of the record covers; it runs when
-// all fields are known, since a checksum may stand before what it covers.
-func (c *checker) resolveSums(r *syntaxRecord) error {
-	for i, f := range r.fields {
-		if f.checksum == nil || f.checksum.preceding {
+// presence decides when the field is there.
+func (c *recordChecker) presence(f *syntaxField, out *Field) error {
+	for _, bound := range []struct {
+		n    *syntaxNumber
+		word string
+		op   string
+	}{{f.since, "since", ">="}, {f.until, "until", "<="}} {
+		if bound.n == nil {
 			continue
 		}
-		from, to := c.byName[f.checksum.from.text], c.byName[f.checksum.to.text]
-		if from == nil {
-			return c.fail(f.checksum.from.at, "expected a field of this record, found %q", f.checksum.from.text)
+		version := c.record.Version
+		if version == nil {
+			return c.fail(bound.n.at, "a field with %s needs a version field before it", bound.word)
 		}
-		if to == nil {
-			return c.fail(f.checksum.to.at, "expected a field of this record, found %q", f.checksum.to.text)
+		n := bound.n.value
+		low, high := version.FromVersion+1, version.Value.Int64()
+		if bound.word == "until" {
+			low, high = low-1, high-1
 		}
-		out := c.record.Fields[i]
-		out.From, out.To = from.Data, to.End
-		if from != to {
-			out.From = from.At
+		if n.Neg || n.Abs < uint64(low) || n.Abs > uint64(high) {
+			return c.fail(bound.n.at, "expected a version from %d to %d behind %s, found %s", low, high, bound.word, n.Text)
 		}
-		a, b, self := c.index(from), c.index(to), i
-		if a > b {
-			return c.fail(f.checksum.from.at, "expected a range from an earlier to a later field")
-		}
-		if self >= a && self <= b {
-			return c.fail(f.checksum.from.at, "a checksum cannot cover itself")
+		out.If = append(out.If, &Cond{Field: version, Op: bound.op, Value: n})
+	}
+	if f.since != nil {
+		out.Since = f.since.value.Int64()
+	}
+	if f.until != nil {
+		out.Until = f.until.value.Int64()
+		if out.Until < out.Since {
+			return c.fail(f.until.at, "the field would be in no version")
 		}
 	}
-	return nil
-}
-
-func (c *checker) index(f *Field) int {
-	for i, x := range c.record.Fields {
-		if x == f {
-			return i
-		}
-	}
-	return -1
-}
-
-// checkVector resolves the values of a vector to Go expressions.
-func (c *checker) checkVector(r *Record, v *syntaxVector) error {
-	out := &Vector{Doc: v.doc, Name: v.name.text}
-	for _, x := range v.values {
-		value, err := c.vectorValue(r, x)
+	if f.cond != nil {
+		cond, err := c.condition(f.cond)
 		if err != nil {
 			return err
 		}
-		out.Values = append(out.Values, value)
+		out.If = append(out.If, cond)
 	}
-	r.Vectors = append(r.Vectors, out)
+	if len(out.If) > 0 && f.role.text != "reserved" {
+		if c.methods["Has"+out.Name] {
+			return c.fail(f.name.at, "the method Has%s of this field is taken by another field", out.Name)
+		}
+		c.methods["Has"+out.Name] = true
+	}
 	return nil
 }
 
-func (c *checker) vectorValue(r *Record, x syntaxValue) (Value, error) {
-	for _, f := range r.Fields {
-		if f.Reserve == x.field.text && f.Reserve != "" && x.kind == tokenInt {
-			return Value{Field: f, Name: f.Reserve, Expr: fmt.Sprint(x.number)}, nil
-		}
-		if f.Name != x.field.text || !f.hasStructField() {
-			continue
-		}
-		switch {
-		case f.isScalar() && x.kind == tokenInt:
-			return Value{f, f.Name, fmt.Sprint(x.number)}, nil
-		case f.isScalar() && x.kind == tokenIdent:
-			for _, choice := range f.Choices {
-				if choice.Name == x.text {
-					return Value{f, f.Name, r.Name + f.Name + x.text}, nil
-				}
-			}
-		case f.Kind == KindFixedBytes && x.kind == tokenString && len(x.text) == f.Width:
-			return Value{f, f.Name, fmt.Sprintf("[%d]byte([]byte(%s))", f.Width, strconv.Quote(x.text))}, nil
-		case !f.isScalar() && f.Kind != KindFixedBytes && x.kind == tokenString:
-			return Value{f, f.Name, fmt.Sprintf("[]byte(%s)", strconv.Quote(x.text))}, nil
-		}
-		return Value{}, c.fail(x.at, "this value does not fit field %q", f.Name)
+// condition resolves a condition on a field before.
+func (c *recordChecker) condition(x *syntaxCond) (*Cond, error) {
+	field := c.byName[x.field.text]
+	if field == nil || !field.IsInt() || !field.InStruct() || len(field.If) > 0 {
+		return nil, c.fail(x.field.at, "expected an integer field before this one that is always there, found %q",
+			x.field.text)
 	}
-	return Value{}, c.fail(x.field.at, "expected a field of record %q that can be set, found %q", r.Name, x.field.text)
+	if field.Late {
+		return nil, c.fail(x.field.at, "a condition cannot look at %s, which is late: a patch would change what is there", field.Name)
+	}
+	out := &Cond{Field: field, Op: x.op}
+	if field.Int.Bool != (x.bare != nil) {
+		if x.bare != nil {
+			return nil, x.bare
+		}
+		return nil, c.fail(x.field.at, "expected no more than the name of the bool %s as a condition", field.Name)
+	}
+	if x.bare != nil {
+		out.Op, out.Value = "==", NumberOf(1)
+		return out, nil
+	}
+	if x.mask != nil {
+		mask, name, err := c.condValue(field, *x.mask)
+		if err != nil {
+			return nil, err
+		}
+		if mask.Abs == 0 {
+			return nil, c.fail(x.mask.at, "a mask of 0 never holds")
+		}
+		out.Mask, out.MaskName = &mask, name
+		if x.value == nil {
+			out.Op, out.Value = "!=", Number{Text: "0"}
+			return out, nil
+		}
+	}
+	var err error
+	if out.Value, out.ValueName, err = c.condValue(field, *x.value); err != nil {
+		return nil, err
+	}
+	if out.Mask != nil && out.Value.Abs&^out.Mask.Abs != 0 {
+		return nil, c.fail(x.value.at, "%s has bits that the mask has not", out.Value.Text)
+	}
+	return out, nil
+}
+
+// condValue resolves a number, or the name of a value of field.
+func (c *recordChecker) condValue(field *Field, x syntaxLiteral) (Number, string, error) {
+	if x.kind != tokenIdent {
+		n, err := c.number(x, field.Int, field.Int.Name())
+		return n, "", err
+	}
+	if len(x.names) > 1 {
+		return Number{}, "", c.fail(x.names[1].at, "expected one name")
+	}
+	if choice := field.choice(x.names[0].text); choice != nil {
+		return choice.Value, choice.Name, nil
+	}
+	return Number{}, "", c.fail(x.at, "expected a value of %s, found %q", field.Name, x.names[0].text)
+}
+
+// choice finds a named value of an integer, also within the masks of flags.
+func (f *Field) choice(name string) *Choice {
+	choices := f.Choices
+	if f.Enum != nil {
+		choices = f.Enum.Values
+	}
+	for _, c := range choices {
+		if c.Name == name {
+			return c
+		}
+	}
+	for _, c := range choices {
+		for _, x := range c.Values {
+			if x.Name == name {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkPage(p *syntaxPage) error {
+	if err := c.declare("page", p.doc, p.name.text, p.name.at); err != nil {
+		return err
+	}
+	r := c.records[p.record.text]
+	if r == nil || r.Key {
+		return c.fail(p.record.at, "expected a record of this file, found %q", p.record.text)
+	}
+	if n := p.slots.value; n.Neg || n.Abs < 2 || n.Abs > 16 {
+		return c.fail(p.slots.at, "expected 2 to 16 slots, found %s", n.Text)
+	}
+	if n := p.size.value; n.Neg || n.Abs == 0 || n.Abs > 1<<30 || n.Abs%p.slots.value.Abs != 0 {
+		return c.fail(p.size.at, "expected a multiple of %s up to 1073741824, found %s", p.slots.value.Text, n.Text)
+	}
+	out := &Page{Doc: p.doc, Name: p.name.text, Where: p.name.at, Size: int(p.size.value.Abs),
+		Slots: int(p.slots.value.Abs), Record: r}
+	if r.MinSize > out.SlotSize() {
+		return c.fail(p.size.at, "a slot has %d bytes, a %s at least %d", out.SlotSize(), r.Name, r.MinSize)
+	}
+	sum := false
+	for _, f := range r.Fields {
+		if f.Name == p.by.text && f.Kind == KindInt && len(f.If) == 0 && f.Value == nil && !f.Int.Bool {
+			out.By = f
+		}
+		sum = sum || f.Kind == KindChecksum && !f.Sum.Lazy && !f.Sum.Given && len(f.If) == 0
+	}
+	if out.By == nil {
+		return c.fail(p.by.at, "expected an integer field of %s that is always there, found %q", r.Name, p.by.text)
+	}
+	if !sum {
+		return c.fail(p.record.at, "a record of a page needs a checksum that Parse checks")
+	}
+	for _, name := range []string{"Size", "SlotSize", "Slots"} {
+		if err := c.take(p.name.at, out.Name+name, "page "+out.Name); err != nil {
+			return err
+		}
+	}
+	c.out.Pages = append(c.out.Pages, out)
+	return nil
 }

@@ -10,17 +10,14 @@ func emitEncode(p *printer, r *Record) {
 		"allocates nothing. The error is a *FieldError if a field is not legal or dst",
 		"is too short; dst is then as it was.",
 	}
-	p.function(doc, fmt.Sprintf("func (m *%s) Encode(dst []byte) (int, error)", r.Name), func() {
-		for _, f := range r.Fields {
-			emitEncodeCheck(p, r, f)
-		}
+	if f := r.givenSum(); f != nil {
+		doc = append(doc, fmt.Sprintf("%s covers given.", f.Name))
+	}
+	p.function(doc, fmt.Sprintf("func (m *%s) Encode(dst []byte%s) (int, error)", r.Name, r.givenParam()), func() {
+		emitChecks(p, r)
 		size := r.sizeName()
 		if r.Size == 0 {
-			size = r.end().expr("a")
-			p.block(fmt.Sprintf("if %s > math.MaxInt32", size), func() {
-				p.line("return 0, outOfRange(%q, %q, %s, int64(%s), %s, math.MaxInt32)",
-					r.Name, r.Total.Name, r.Total.At.expr("a"), size, r.sizeName())
-			})
+			size = r.End().local()
 		}
 		p.block(fmt.Sprintf("if len(dst) < %s", size), func() {
 			p.line("return 0, shortBuffer(%q, %s, len(dst))", r.Name, size)
@@ -30,9 +27,10 @@ func emitEncode(p *printer, r *Record) {
 		}
 		emitParts(p, r)
 		for _, f := range r.Fields {
-			if f.Kind == KindChecksum {
-				covered := r.coveredByEncode(f)
-				p.line("%s", storeInt(f.Int, "dst", f.At.expr("a"), f.End.expr("a"), f.sum(covered)))
+			if f.Kind == KindChecksum && f.Until == 0 {
+				p.when(len(f.encodeConds()) > 0, fmt.Sprintf("if %s > %s", f.End.local(), f.At.local()), func() {
+					p.line("%s", storeInt(f.Int, "dst", f.At.local(), f.At.add(f.Int.Bytes).local(), f.sum(r.coveredByEncode(f))))
+				})
 			}
 		}
 		p.line("return %s, nil", size)
@@ -43,108 +41,38 @@ func emitEncode(p *printer, r *Record) {
 // caller's own bytes are taken where they are the same, since reading back
 // what was just written is slower.
 func (r *Record) coveredByEncode(sum *Field) string {
-	for _, f := range r.Fields {
-		if f.Kind == KindVarBytes && f.Reserve == "" && f.Data == sum.From && f.End == sum.To {
-			return "m." + f.Name
-		}
+	if sum.Sum.Given {
+		return "given"
 	}
-	return fmt.Sprintf("dst[%s:%s]", sum.From.expr("a"), sum.To.expr("a"))
+	if f := sum.Sum.First; f != nil && f == sum.Sum.Last && f.IsBytes() && f.isDynamic() && f.Reserve == "" && f.Until == 0 {
+		return "m." + f.Name
+	}
+	return fmt.Sprintf("dst[%s:%s]", sum.Sum.From.local(), sum.Sum.To.local())
 }
 
-// emitEncodeCheck prints the check of one field of the struct, and the
-// reckoning of the anchors that follow from it.
-func emitEncodeCheck(p *printer, r *Record, f *Field) {
-	value := "m." + f.Name
-	switch f.Kind {
-	case KindMagic, KindInt:
-		if f.hasStructField() {
-			emitValueChecks(p, r, f, value, "return 0, ")
-		}
-	case KindFlagBytes:
-		a := f.End.Anchor
-		p.line("a%d := %s", a, f.At.add(f.Width).expr("a"))
-		p.block(fmt.Sprintf("if m.%s&%s != 0", f.Flag.Name, f.Mask), func() {
-			p.line("a%d += %d", a, f.AltWidth-f.Width)
-		})
-		p.block(fmt.Sprintf("if len(%s) != a%d-(%s)", value, a, f.At.expr("a")), func() {
-			p.line("return 0, badWidth(%q, %q, %s, len(%s), a%d-(%s))",
-				r.Name, f.Name, f.At.expr("a"), value, a, f.At.expr("a"))
-		})
-	case KindVarBytes:
-		emitEncodeLength(p, r, f)
+// sum prints the checksum of the bytes that covered names.
+func (f *Field) sum(covered string) string {
+	s := fmt.Sprintf(algorithms[f.Sum.Algorithm].call, covered)
+	if f.Sum.Mask != nil {
+		s += "&" + f.Sum.Mask.Text
 	}
+	return s
 }
 
-func emitEncodeLength(p *printer, r *Record, f *Field) {
-	limit := fmt.Sprint(f.limit(f.Int))
-	if f.Alt != nil {
-		limit = fmt.Sprintf("limit%d", f.End.Anchor)
-		p.line("%s, a%d := %d, %s", limit, f.Data.Anchor, f.limit(f.Int), f.At.add(f.Int.bytes).expr("a"))
-		p.block(fmt.Sprintf("if m.%s == %s", r.Magic.Name, r.choiceName(r.Magic, f.Choice)), func() {
-			p.line("%s, a%d = %d, %s", limit, f.Data.Anchor, f.limit(*f.Alt), f.At.add(f.Alt.bytes).expr("a"))
-		})
-	}
-	least := "0"
-	bad := fmt.Sprintf("len(m.%s) > %s", f.Name, limit)
-	if f.Min != nil && *f.Min > 0 {
-		least = fmt.Sprint(*f.Min)
-		bad += fmt.Sprintf(" || len(m.%s) < %s", f.Name, least)
-	}
-	if f.Reserve != "" {
-		bad += fmt.Sprintf(" || uint(m.%s) > uint(%s-len(m.%s))", f.Reserve, limit, f.Name)
-	}
-	sum := "len(m." + f.Name + ")"
-	if f.Reserve != "" {
-		sum += "+m." + f.Reserve
-	}
-	p.block("if "+bad, func() {
-		p.line("return 0, outOfRange(%q, %q, %s, int64(%s), %s, int64(%s))",
-			r.Name, f.Name, f.At.expr("a"), sum, least, limit)
-	})
-	p.line("a%d := %s + %s", f.End.Anchor, f.Data.expr("a"), sum)
-}
-
-// emitValueChecks prints the checks of an integer that reading and writing
-// share.
-func emitValueChecks(p *printer, r *Record, f *Field, value, ret string) {
-	where := fmt.Sprintf("%q, %q, %s", r.Name, f.Name, f.At.expr("a"))
+// measured prints what a length or count field has to say.
+func (r *Record) measured(f *Field) string {
+	of := f.single()
 	switch {
-	case f.Value != nil:
-		p.block(fmt.Sprintf("if %s != %s", value, r.constName(f)), func() {
-			p.line("%snotOneOf(%s, int64(%s), int64(%s))", ret, where, value, r.constName(f))
-		})
-	case len(f.Choices) > 0:
-		cond, list := "", ""
-		for i := range f.Choices {
-			name := r.choiceName(f, &f.Choices[i])
-			if i > 0 {
-				cond += " && "
-			}
-			cond += fmt.Sprintf("%s != %s", value, name)
-			list += fmt.Sprintf(", int64(%s)", name)
-		}
-		p.block("if "+cond, func() {
-			p.line("%snotOneOf(%s, int64(%s)%s)", ret, where, value, list)
-		})
+	case f.Measure == MeasureCount && f.Of.Until != 0:
+		return "0"
+	case f.Measure == MeasureCount:
+		return fmt.Sprintf("len(m.%s)", f.Of.Name)
+	case of == nil:
+		return fmt.Sprintf("%s-(%s)", f.OfEnd.End.local(), f.Of.At.local())
+	case of.isDynamic() && of.IsBytes() && of.Reserve == "" && of.Until == 0:
+		return fmt.Sprintf("len(m.%s)", of.Name)
 	}
-	if f.Kind != KindInt || f.Min == nil && f.Max == nil {
-		return
-	}
-	low, high, cond := f.Int.min(), f.Int.max(), ""
-	if f.Min != nil {
-		low = *f.Min
-		cond = fmt.Sprintf("%s < %d", value, low)
-	}
-	if f.Max != nil {
-		high = *f.Max
-		if cond != "" {
-			cond += " || "
-		}
-		cond += fmt.Sprintf("%s > %d", value, high)
-	}
-	p.block("if "+cond, func() {
-		p.line("%soutOfRange(%s, int64(%s), %d, %d)", ret, where, value, low, high)
-	})
+	return fmt.Sprintf("%s-(%s)", of.End.local(), of.Data.local())
 }
 
 // emitParts prints the stores. A part is a run of fields of fixed width; its
@@ -153,10 +81,10 @@ func emitParts(p *printer, r *Record) {
 	for i := 0; i < len(r.Fields); {
 		start, end := r.Fields[i].At, r.Fields[i].At
 		j := i
-		for j < len(r.Fields) && r.Fields[j].fixedEnd().Anchor == start.Anchor && r.Fields[j].At.Anchor == start.Anchor {
-			end = r.Fields[j].fixedEnd()
+		for j < len(r.Fields) && r.Fields[j].partEnd().Anchor == start.Anchor && r.Fields[j].At.Anchor == start.Anchor {
+			end = r.Fields[j].partEnd()
 			j++
-			if r.Fields[j-1].Kind == KindVarBytes {
+			if r.Fields[j-1].isDynamic() {
 				break
 			}
 		}
@@ -173,77 +101,146 @@ func emitParts(p *printer, r *Record) {
 	}
 }
 
-// fixedEnd returns where the part of the field ends whose width is fixed: of
-// bytes with a length that is the end of the length.
-func (f *Field) fixedEnd() Pos {
-	switch {
-	case f.Kind == KindFlagBytes || f.Kind == KindVarBytes && f.Alt != nil:
-		return Pos{Anchor: -1}
-	case f.Kind == KindVarBytes:
-		return f.Data
+// partEnd returns where the part of the field ends that is always there and
+// has a fixed width: of bytes with a length that is the end of the length.
+func (f *Field) partEnd() Pos {
+	end := f.End
+	if f.isDynamic() {
+		end = f.Data
 	}
-	return f.End
+	if end.Anchor != f.At.Anchor {
+		return Pos{Anchor: -1}
+	}
+	return end
+}
+
+// stores says whether emitStore prints anything for the field.
+func (f *Field) stores() bool {
+	return f.Kind != KindChecksum && (!f.isDynamic() || f.hasPrefix())
 }
 
 func emitPart(p *printer, r *Record, fields []*Field, start, end Pos) {
+	some := false
+	for _, f := range fields {
+		some = some || f.stores()
+	}
+	if !some {
+		return
+	}
 	width := end.Off - start.Off
 	part := "p0"
 	if start.Anchor == 0 && start.Off == 0 {
 		p.line("%s := (*[%d]byte)(dst)", part, width)
 	} else {
 		part = fmt.Sprintf("p%d", start.Anchor)
-		p.line("%s := (*[%d]byte)(dst[%s:])", part, width, start.expr("a"))
+		p.line("%s := (*[%d]byte)(dst[%s:])", part, width, start.local())
 	}
 	for _, f := range fields {
-		from, to := fmt.Sprint(f.At.Off-start.Off), fmt.Sprint(f.fixedEnd().Off-start.Off)
-		switch f.Kind {
-		case KindChecksum:
-		case KindReserved:
-			p.line("*(*[%d]byte)(%s[%s:%s]) = [%d]byte{}", f.Width, part, from, to, f.Width)
-		case KindFixedBytes:
-			p.line("*(*[%d]byte)(%s[%s:%s]) = m.%s", f.Width, part, from, to, f.Name)
-		case KindVarBytes:
-			p.line("%s", storeInt(f.Int, part, from, to, fmt.Sprintf("%s-(%s)", f.End.expr("a"), f.Data.expr("a"))))
-		case KindTotal:
-			value := r.sizeName()
-			if r.Size == 0 {
-				value = r.end().expr("a")
-			}
-			p.line("%s", storeInt(f.Int, part, from, to, value))
-		default:
-			value := "m." + f.Name
-			if f.Value != nil {
-				value = r.constName(f)
-			}
-			p.line("%s", storeInt(f.Int, part, from, to, value))
-		}
+		from, to := f.At.Off-start.Off, f.partEnd().Off-start.Off
+		emitStore(p, r, f, part, fmt.Sprint(from), fmt.Sprint(to))
 	}
 }
 
-// emitData prints the copying of bytes whose width is not fixed.
-func emitData(p *printer, r *Record, f *Field) {
+// emitStore prints the store of a field of fixed width, or of a length or
+// count, to base[from:to].
+func emitStore(p *printer, r *Record, f *Field, base, from, to string) {
+	if !f.stores() {
+		return
+	}
+	value := "m." + f.Name
 	switch f.Kind {
-	case KindFlagBytes:
-		at, value := f.At.expr("a"), "m."+f.Name
+	case KindReserved:
+		p.line("*(*[%d]byte)(%s[%s:%s]) = [%d]byte{}", f.Width, base, from, to, f.Width)
+	case KindConstBytes:
+		p.line("copy(%s[%s:%s], %s)", base, from, to, r.constName(f))
+	case KindFixedBytes:
+		p.line("*(*[%d]byte)(%s[%s:%s]) = %s", f.Width, base, from, to, value)
+	case KindPadBytes:
+		p.line("putPadded(%s[%s:%s], %s, %#02x)", base, from, to, value, f.Pad)
+	default:
+		switch {
+		case f.Kind == KindGroup:
+			value = fmt.Sprintf("len(%s)", value)
+		case f.isDynamic():
+			value = fmt.Sprintf("%s-(%s)", f.End.local(), f.Data.local())
+		case f.Measure != MeasureNone:
+			value = r.measured(f)
+		case f.Kind == KindTotal && r.Size > 0:
+			value = r.sizeName()
+		case f.Kind == KindTotal:
+			value = r.End().local()
+		case f.Value != nil:
+			value = r.storedValue(f)
+		}
+		p.line("%s", storeInt(f.Int, base, from, to, value))
+	}
+}
+
+// emitData prints the stores of what has no fixed width or may not be there.
+func emitData(p *printer, r *Record, f *Field) {
+	if f.Until != 0 {
+		return
+	}
+	at, data, end, value := f.At.local(), f.Data.local(), f.End.local(), "m."+f.Name
+	maybe := len(f.encodeConds()) > 0
+	switch {
+	case f.Kind == KindFlagBytes:
 		p.line("if len(%s) == %d {", value, f.Width)
 		p.line("*(*[%d]byte)(dst[%s:]) = [%d]byte(%s)", f.Width, at, f.Width, value)
 		p.line("} else {")
 		p.line("*(*[%d]byte)(dst[%s:]) = [%d]byte(%s)", f.AltWidth, at, f.AltWidth, value)
 		p.line("}")
-	case KindVarBytes:
-		if f.Alt != nil {
-			n := fmt.Sprintf("%s-%s", f.End.expr("a"), f.Data.expr("a"))
-			p.line("if m.%s == %s {", r.Magic.Name, r.choiceName(r.Magic, f.Choice))
-			p.line("%s", storeInt(*f.Alt, "dst", f.At.expr("a"), "", n))
-			p.line("} else {")
-			p.line("%s", storeInt(f.Int, "dst", f.At.expr("a"), "", n))
-			p.line("}")
+		return
+	case !f.isDynamic():
+		if f.End.Anchor != f.At.Anchor && f.stores() {
+			p.when(maybe, fmt.Sprintf("if %s > %s", end, at), func() {
+				emitStore(p, r, f, "dst", at, f.At.add(f.Width).local())
+			})
 		}
-		p.line("copy(dst[%s:], m.%s)", f.Data.expr("a"), f.Name)
+		return
+	case f.Alt != nil:
+		n := fmt.Sprintf("%s-%s", end, data)
+		p.line("if %s {", r.condExpr(f.AltIf, structValue(f.AltIf.Field)))
+		p.line("%s", storeInt(*f.Alt, "dst", at, f.At.add(f.Alt.Bytes).local(), n))
+		p.line("} else {")
+		p.line("%s", storeInt(f.Int, "dst", at, f.At.add(f.Int.Bytes).local(), n))
+		p.line("}")
+	case f.hasPrefix() && f.Data.Anchor != f.At.Anchor:
+		p.when(maybe, fmt.Sprintf("if %s > %s", data, at), func() {
+			emitStore(p, r, f, "dst", at, f.At.add(f.Int.Bytes).local())
+		})
+	}
+	switch f.Kind {
+	case KindGroup:
+		emitEntryStores(p, f)
+	case KindUntilBytes:
+		p.when(maybe, fmt.Sprintf("if %s > %s", end, at), func() {
+			p.line("copy(dst[%s:], %s)", data, value)
+			p.line("dst[%s] = %#02x", f.End.add(-1).local(), f.Stop)
+		})
+	default:
+		p.line("copy(dst[%s:], %s)", data, value)
 		if f.Reserve != "" {
 			p.block(fmt.Sprintf("if m.%s > 0", f.Reserve), func() {
-				p.line("clear(dst[%s+len(m.%s) : %s])", f.Data.expr("a"), f.Name, f.End.expr("a"))
+				p.line("clear(dst[%s+len(m.%s) : %s])", data, f.Name, end)
 			})
 		}
 	}
+}
+
+// emitEntryStores prints the encoding of the entries of a group, which were
+// checked before.
+func emitEntryStores(p *printer, f *Field) {
+	if f.Entry.Size > 0 {
+		p.block(fmt.Sprintf("for i := range m.%s", f.Name), func() {
+			p.line("m.%s[i].Encode(dst[%s+i*%s:])", f.Name, f.Data.local(), f.Entry.sizeName())
+		})
+		return
+	}
+	at := fmt.Sprintf("e%d", f.End.Anchor)
+	p.line("%s := %s", at, f.Data.local())
+	p.block(fmt.Sprintf("for i := range m.%s", f.Name), func() {
+		p.line("n, _ := m.%s[i].Encode(dst[%s:])", f.Name, at)
+		p.line("%s += n", at)
+	})
 }

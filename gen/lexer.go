@@ -34,17 +34,19 @@ const (
 	tokenComment
 )
 
-// place is where a token starts.
-type place struct{ line, col int }
+// Where is a place in a schema. Line and Col count from 1; Col counts bytes.
+type Where struct{ Line, Col int }
 
 // token is one word of a schema.
 type token struct {
 	kind tokenKind
 	// text is the word as written; of a string its unquoted value, of a
 	// comment what follows the slashes.
-	text  string
-	value int64
-	at    place
+	text string
+	// raw is the word as it stands in the schema.
+	raw   string
+	value Number
+	at    Where
 }
 
 // describe names the token for an error message.
@@ -68,22 +70,22 @@ type lexer struct {
 	file string
 	src  string
 	pos  int
-	at   place
+	at   Where
 }
 
-func (l *lexer) fail(at place, format string, args ...any) error {
-	return &Error{File: l.file, Line: at.line, Col: at.col, Msg: fmt.Sprintf(format, args...)}
+func (l *lexer) fail(at Where, format string, args ...any) error {
+	return &Error{File: l.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)}
 }
 
 // advance moves n bytes on within a line.
 func (l *lexer) advance(n int) {
 	l.pos += n
-	l.at.col += n
+	l.at.Col += n
 }
 
 // tokens returns all tokens of the schema, the last one being tokenEOF.
 func (l *lexer) tokens() ([]token, error) {
-	l.at = place{1, 1}
+	l.at = Where{1, 1}
 	var out []token
 	for {
 		t, err := l.next()
@@ -110,7 +112,7 @@ func (l *lexer) next() (token, error) {
 	switch {
 	case c == '\n':
 		l.pos++
-		l.at = place{l.at.line + 1, 1}
+		l.at = Where{l.at.Line + 1, 1}
 		return token{kind: tokenNewline, at: start}, nil
 	case strings.HasPrefix(rest, "//"):
 		end := strings.IndexByte(rest, '\n')
@@ -119,9 +121,11 @@ func (l *lexer) next() (token, error) {
 		}
 		l.advance(end)
 		text := strings.TrimRight(rest[2:end], " \t\r")
-		return token{kind: tokenComment, text: strings.TrimPrefix(text, " "), at: start}, nil
+		return token{kind: tokenComment, text: strings.TrimPrefix(text, " "), raw: "//" + text, at: start}, nil
 	case c == '"':
 		return l.quoted(rest, start)
+	case c == '\'':
+		return l.character(rest, start)
 	case isDigit(c) || c == '-':
 		return l.integer(rest, start)
 	case isLetter(c):
@@ -130,18 +134,18 @@ func (l *lexer) next() (token, error) {
 			n++
 		}
 		l.advance(n)
-		return token{kind: tokenIdent, text: rest[:n], at: start}, nil
-	case strings.HasPrefix(rest, ".."):
-		l.advance(2)
-		return token{kind: tokenPunct, text: "..", at: start}, nil
-	case strings.IndexByte("{}[]=|&,", c) >= 0:
-		l.advance(1)
-		return token{kind: tokenPunct, text: rest[:1], at: start}, nil
+		return token{kind: tokenIdent, text: rest[:n], raw: rest[:n], at: start}, nil
+	}
+	for _, punct := range []string{"..", "==", "!=", ">=", "<=", "{", "}", "[", "]", "=", "|", "&", ","} {
+		if strings.HasPrefix(rest, punct) {
+			l.advance(len(punct))
+			return token{kind: tokenPunct, text: punct, raw: punct, at: start}, nil
+		}
 	}
 	return token{}, l.fail(start, "unexpected character %q", rune(c))
 }
 
-func (l *lexer) quoted(rest string, start place) (token, error) {
+func (l *lexer) quoted(rest string, start Where) (token, error) {
 	raw, err := strconv.QuotedPrefix(rest)
 	if err != nil {
 		return token{}, l.fail(start, "expected a string in double quotes that ends on its line")
@@ -151,20 +155,38 @@ func (l *lexer) quoted(rest string, start place) (token, error) {
 		return token{}, l.fail(start, "expected a string in double quotes that ends on its line")
 	}
 	l.advance(len(raw))
-	return token{kind: tokenString, text: text, at: start}, nil
+	return token{kind: tokenString, text: text, raw: raw, at: start}, nil
 }
 
-func (l *lexer) integer(rest string, start place) (token, error) {
+// character reads a byte written as 'x'.
+func (l *lexer) character(rest string, start Where) (token, error) {
+	end := 2
+	if strings.HasPrefix(rest, `'\`) {
+		end = 3
+	}
+	for end < len(rest) && rest[end] != '\'' && rest[end] != '\n' {
+		end++
+	}
+	end = min(end+1, len(rest))
+	c, _, tail, err := strconv.UnquoteChar(rest[1:end], '\'')
+	if err != nil || tail != "'" || c > 0xff {
+		return token{}, l.fail(start, "expected one byte in single quotes")
+	}
+	l.advance(end)
+	return token{kind: tokenInt, text: fmt.Sprintf("%#02x", c), raw: rest[:end], value: NumberOf(int64(c)), at: start}, nil
+}
+
+func (l *lexer) integer(rest string, start Where) (token, error) {
 	n := 1
 	for n < len(rest) && (isLetter(rest[n]) || isDigit(rest[n])) {
 		n++
 	}
-	value, err := strconv.ParseInt(rest[:n], 0, 64)
-	if err != nil {
+	value, ok := parseNumber(rest[:n])
+	if !ok {
 		return token{}, l.fail(start, "expected an integer of at most 64 bits, found %q", rest[:n])
 	}
 	l.advance(n)
-	return token{kind: tokenInt, text: rest[:n], value: value, at: start}, nil
+	return token{kind: tokenInt, text: rest[:n], raw: rest[:n], value: value, at: start}, nil
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -34,7 +34,7 @@ func (p *parser) take() token {
 	return t
 }
 
-func (p *parser) fail(at place, format string, args ...any) error {
+func (p *parser) fail(at Where, format string, args ...any) error {
 	return p.lexer.fail(at, format, args...)
 }
 
@@ -61,6 +61,14 @@ func (p *parser) punct(text, what string) error {
 	return nil
 }
 
+func (p *parser) word(text string) error {
+	if !p.isWord(text) {
+		return p.expected(fmt.Sprintf("%q", text))
+	}
+	p.take()
+	return nil
+}
+
 func (p *parser) name(what string) (syntaxName, error) {
 	t := p.peek()
 	if t.kind != tokenIdent {
@@ -76,7 +84,44 @@ func (p *parser) number(what string) (syntaxNumber, error) {
 		return syntaxNumber{}, p.expected(what)
 	}
 	p.take()
-	return syntaxNumber{t.value, t.text, t.at}, nil
+	return syntaxNumber{t.value, t.at}, nil
+}
+
+// literal reads an integer, a string, hex digits, or, if names is set, names
+// joined by "|".
+func (p *parser) literal(what string, names bool) (syntaxLiteral, error) {
+	t := p.peek()
+	x := syntaxLiteral{kind: t.kind, at: t.at}
+	switch {
+	case t.kind == tokenInt:
+		x.number = p.take().value
+	case t.kind == tokenString:
+		x.text = p.take().text
+	case p.isWord("hex") && p.tokens[p.pos+1].kind == tokenString:
+		p.take()
+		s := p.peek()
+		raw, err := hex.DecodeString(strings.ReplaceAll(s.text, " ", ""))
+		if err != nil {
+			return x, p.expected("a string of hex digits")
+		}
+		p.take()
+		x.kind, x.text = tokenString, string(raw)
+	case t.kind == tokenIdent && names:
+		for {
+			name, err := p.name("the name of a value")
+			if err != nil {
+				return x, err
+			}
+			x.names = append(x.names, name)
+			if !p.isPunct("|") {
+				return x, nil
+			}
+			p.take()
+		}
+	default:
+		return x, p.expected(what)
+	}
+	return x, nil
 }
 
 // endOfLine takes the end of a line, and a comment before it, which it
@@ -116,299 +161,111 @@ func (p *parser) comments() []string {
 	}
 }
 
+const declarations = `"record", "key", "enum", "flags", "page" or "vector"`
+
 func (p *parser) file() (*syntaxFile, error) {
 	f := &syntaxFile{}
 	for {
 		doc := p.comments()
 		t := p.peek()
-		switch {
-		case t.kind == tokenEOF:
-			if f.pkg == "" {
-				return nil, p.expected(`"package"`)
-			}
+		if t.kind == tokenEOF && f.pkg != "" {
 			return f, nil
-		case p.isWord("package"):
-			if f.pkg != "" {
-				return nil, p.fail(t.at, "expected a record or a vector, found a second package line")
-			}
-			p.take()
-			name, err := p.name("a package name")
-			if err != nil {
-				return nil, err
-			}
-			f.pkg, f.doc = name.text, doc
-			if _, err := p.endOfLine(); err != nil {
-				return nil, err
-			}
-		case f.pkg == "":
+		}
+		if f.pkg == "" && !p.isWord("package") {
 			return nil, p.expected(`"package"`)
-		case p.isWord("record"):
-			r, err := p.record(doc)
-			if err != nil {
-				return nil, err
-			}
-			f.records = append(f.records, r)
-		case p.isWord("vector"):
-			v, err := p.vector(doc)
-			if err != nil {
-				return nil, err
-			}
-			f.vectors = append(f.vectors, v)
-		default:
-			return nil, p.expected(`"record" or "vector"`)
 		}
-	}
-}
-
-func (p *parser) record(doc []string) (*syntaxRecord, error) {
-	p.take()
-	name, err := p.name("a record name")
-	if err != nil {
-		return nil, err
-	}
-	r := &syntaxRecord{doc: doc, name: name.text, at: name.at}
-	if err := p.openBlock("after the record name"); err != nil {
-		return nil, err
-	}
-	for {
-		doc := p.comments()
-		if p.isPunct("}") {
-			p.take()
-			_, err := p.endOfLine()
-			return r, err
+		if t.kind != tokenIdent {
+			return nil, p.expected(declarations)
 		}
-		f, err := p.field(doc)
-		if err != nil {
+		if err := p.declaration(f, doc); err != nil {
 			return nil, err
 		}
-		r.fields = append(r.fields, f)
 	}
 }
 
-func (p *parser) openBlock(what string) error {
-	if err := p.punct("{", what); err != nil {
+func (p *parser) declaration(f *syntaxFile, doc []string) error {
+	t := p.take()
+	switch t.text {
+	case "package":
+		if f.pkg != "" {
+			return p.fail(t.at, "expected a record or a vector, found a second package line")
+		}
+		name, err := p.name("a package name")
+		if err != nil {
+			return err
+		}
+		f.pkg, f.doc = name.text, doc
+		_, err = p.endOfLine()
+		return err
+	case "byteorder":
+		return p.byteOrder(f)
+	case "enum", "flags":
+		e, err := p.enum(doc, t.text == "flags")
+		f.enums = append(f.enums, e)
+		return err
+	case "record", "key":
+		r, err := p.record(doc, t.text == "key")
+		f.records = append(f.records, r)
+		return err
+	case "page":
+		g, err := p.page(doc)
+		f.pages = append(f.pages, g)
+		return err
+	case "vector":
+		v, err := p.vector(doc)
+		f.vectors = append(f.vectors, v)
 		return err
 	}
-	_, err := p.endOfLine()
+	return p.fail(t.at, "expected %s, found %s", declarations, t.describe())
+}
+
+func (p *parser) byteOrder(f *syntaxFile) error {
+	order, err := p.name(`"little" or "big"`)
+	switch {
+	case err != nil:
+		return err
+	case order.text != "little" && order.text != "big":
+		return p.fail(order.at, `expected "little" or "big", found %q`, order.text)
+	case len(f.records)+len(f.enums) > 0:
+		return p.fail(order.at, "expected the byte order before the first record, enum or flags")
+	}
+	f.little = order.text == "little"
+	_, err = p.endOfLine()
 	return err
 }
 
-func (p *parser) field(doc []string) (*syntaxField, error) {
-	f := &syntaxField{doc: doc}
+func (p *parser) enum(doc []string, flags bool) (*syntaxEnum, error) {
+	e := &syntaxEnum{doc: doc, flags: flags}
 	var err error
-	if f.name, err = p.name(`a field name or "}"`); err != nil {
+	what := "the name of the enum"
+	if flags {
+		what = "the name of the flags"
+	}
+	if e.name, err = p.name(what); err != nil {
 		return nil, err
 	}
-	if f.name.text == "reserved" {
-		f.role = f.name
-		f.width, err = p.width(false)
-	} else {
-		err = p.fieldType(f)
-	}
-	if err != nil {
+	if e.typ, err = p.name("an integer type"); err != nil {
 		return nil, err
 	}
-	if err := p.options(f); err != nil {
-		return nil, err
-	}
-	trailing, err := p.endOfLine()
-	if err != nil {
-		return nil, err
-	}
-	if f.doc == nil {
-		f.doc = trailing
-	}
-	return f, nil
-}
-
-const typeWords = "a type (i8 to i64, u8 to u64, bytes) or a role (total, magic, version, checksum)"
-
-func (p *parser) fieldType(f *syntaxField) error {
-	word, err := p.name(typeWords)
-	if err != nil {
-		return err
-	}
-	switch word.text {
-	case "total", "magic", "version", "checksum":
-		f.role = word
-		if f.typ, err = p.name("an integer type"); err != nil {
-			return err
-		}
-		if _, ok := intTypes[f.typ.text]; !ok {
-			return p.fail(f.typ.at, "expected an integer type, found %q", f.typ.text)
-		}
-		if word.text == "checksum" {
-			f.checksum, err = p.checksum()
-		}
-		return err
-	case "bytes":
-		f.typ = word
-		if p.isPunct("[") {
-			f.width, err = p.width(true)
-			return err
-		}
-		if p.isWord("len") {
-			f.prefix, err = p.prefix()
-			return err
-		}
-		return p.expected(`"[" with a width or "len" with a length type`)
-	}
-	if _, ok := intTypes[word.text]; !ok {
-		return p.fail(word.at, "expected %s, found %q", typeWords, word.text)
-	}
-	f.typ = word
-	return nil
-}
-
-// width reads "[8]" or "[8 | 20 if Flag & 0x10]".
-func (p *parser) width(conditional bool) (*syntaxWidth, error) {
-	if err := p.punct("[", "with a width"); err != nil {
-		return nil, err
-	}
-	w := &syntaxWidth{}
-	var err error
-	if w.base, err = p.number("a width in bytes"); err != nil {
-		return nil, err
-	}
-	if conditional && p.isPunct("|") {
+	if p.isWord("open") {
 		p.take()
-		w.cond = true
-		if w.alt, err = p.number("a width in bytes"); err != nil {
-			return nil, err
-		}
-		if err = p.word("if"); err != nil {
-			return nil, err
-		}
-		if w.flag, err = p.name("the name of an integer field"); err != nil {
-			return nil, err
-		}
-		if err = p.punct("&", "and a mask"); err != nil {
-			return nil, err
-		}
-		if w.mask, err = p.number("a mask"); err != nil {
-			return nil, err
-		}
+		e.open = true
 	}
-	return w, p.punct("]", "after the width")
+	if !p.isPunct("{") {
+		return nil, p.expected(`"{" before the values`)
+	}
+	if e.choices, err = p.choices(flags); err != nil {
+		return nil, err
+	}
+	_, err = p.endOfLine()
+	return e, err
 }
 
-func (p *parser) word(text string) error {
-	if !p.isWord(text) {
-		return p.expected(fmt.Sprintf("%q", text))
-	}
+// choices reads "{ V1 = 1, V2 = 2 }" on one line, or one choice per line; a
+// comma may end a line. With nested set a choice may hold choices of its own.
+func (p *parser) choices(nested bool) ([]syntaxChoice, error) {
 	p.take()
-	return nil
-}
-
-// prefix reads "len i32" or "len i8 | i16 if Magic V2".
-func (p *parser) prefix() (*syntaxPrefix, error) {
-	p.take()
-	x := &syntaxPrefix{}
-	var err error
-	if x.base, err = p.name("the integer type of the length"); err != nil {
-		return nil, err
-	}
-	if !p.isPunct("|") {
-		return x, nil
-	}
-	p.take()
-	x.cond = true
-	if x.alt, err = p.name("the integer type of the length"); err != nil {
-		return nil, err
-	}
-	if err = p.word("if"); err != nil {
-		return nil, err
-	}
-	if x.magic, err = p.name("the name of the magic field"); err != nil {
-		return nil, err
-	}
-	x.choice, err = p.name("the name of a magic value")
-	return x, err
-}
-
-// checksum reads "crc32 over Body mask 0x7fffffff lazy".
-func (p *parser) checksum() (*syntaxChecksum, error) {
-	c := &syntaxChecksum{}
-	var err error
-	if c.algorithm, err = p.name("a checksum algorithm (crc32, crc32c)"); err != nil {
-		return nil, err
-	}
-	if _, ok := checksumCalls[c.algorithm.text]; !ok {
-		return nil, p.fail(c.algorithm.at, "expected a checksum algorithm (crc32, crc32c), found %q",
-			c.algorithm.text)
-	}
-	if err = p.word("over"); err != nil {
-		return nil, err
-	}
-	if c.from, err = p.name(`a field, a range of fields or "preceding"`); err != nil {
-		return nil, err
-	}
-	c.to = c.from
-	if c.from.text == "preceding" {
-		c.preceding = true
-	} else if p.isPunct("..") {
-		p.take()
-		if c.to, err = p.name("the last field of the range"); err != nil {
-			return nil, err
-		}
-	}
-	if p.isWord("mask") {
-		p.take()
-		n, err := p.number("a mask")
-		if err != nil {
-			return nil, err
-		}
-		c.mask = &n
-	}
-	if p.isWord("lazy") {
-		p.take()
-		c.lazy = true
-	}
-	return c, nil
-}
-
-// options reads what may follow a type, in any order.
-func (p *parser) options(f *syntaxField) error {
-	for {
-		var err error
-		switch {
-		case p.isPunct("="):
-			p.take()
-			f.constant, err = p.optionNumber("a value")
-		case p.isPunct("{"):
-			f.choices, err = p.choices()
-		case p.isWord("min"):
-			p.take()
-			f.min, err = p.optionNumber("a minimum")
-		case p.isWord("max"):
-			p.take()
-			f.max, err = p.optionNumber("a maximum")
-		case p.isWord("reserve"):
-			p.take()
-			var n syntaxName
-			n, err = p.name("the name of the reserve")
-			f.reserve = &n
-		case p.isWord("late"):
-			p.take()
-			f.late = true
-		default:
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (p *parser) optionNumber(what string) (*syntaxNumber, error) {
-	n, err := p.number(what)
-	return &n, err
-}
-
-// choices reads "{ V1 = 1, V2 = 2 }" on one line, or one choice per line.
-func (p *parser) choices() ([]syntaxChoice, error) {
-	p.take()
-	var out []syntaxChoice
+	out := []syntaxChoice{}
 	for {
 		doc := p.comments()
 		if p.isPunct("}") {
@@ -423,20 +280,107 @@ func (p *parser) choices() ([]syntaxChoice, error) {
 		if err = p.punct("=", "and a value"); err != nil {
 			return nil, err
 		}
-		if c.value, err = p.number("a value"); err != nil {
+		if c.value, err = p.literal("a value", false); err != nil {
 			return nil, err
 		}
-		out = append(out, c)
+		if nested && p.isPunct("{") {
+			if c.values, err = p.choices(false); err != nil {
+				return nil, err
+			}
+		}
 		if p.isPunct(",") {
 			p.take()
-		} else if t := p.peek(); t.kind == tokenIdent {
+		} else if t := p.peek(); t.kind != tokenNewline && t.kind != tokenComment && !p.isPunct("}") {
 			return nil, p.expected(`"," or "}"`)
 		}
+		if t := p.peek(); t.kind == tokenComment {
+			if c.doc == nil {
+				c.doc = []string{t.text}
+			}
+			p.take()
+		}
+		out = append(out, c)
 	}
 }
 
+func (p *parser) page(doc []string) (*syntaxPage, error) {
+	g := &syntaxPage{doc: doc}
+	var err error
+	if g.name, err = p.name("a page name"); err != nil {
+		return nil, err
+	}
+	if err = p.word("size"); err != nil {
+		return nil, err
+	}
+	if g.size, err = p.number("a size in bytes"); err != nil {
+		return nil, err
+	}
+	if err = p.word("slots"); err != nil {
+		return nil, err
+	}
+	if g.slots, err = p.number("a number of slots"); err != nil {
+		return nil, err
+	}
+	if err = p.word("of"); err != nil {
+		return nil, err
+	}
+	if g.record, err = p.name("a record name"); err != nil {
+		return nil, err
+	}
+	if err = p.word("by"); err != nil {
+		return nil, err
+	}
+	if g.by, err = p.name("the name of an integer field"); err != nil {
+		return nil, err
+	}
+	_, err = p.endOfLine()
+	return g, err
+}
+
+func (p *parser) record(doc []string, key bool) (*syntaxRecord, error) {
+	what := "a record name"
+	if key {
+		what = "a key name"
+	}
+	name, err := p.name(what)
+	if err != nil {
+		return nil, err
+	}
+	r := &syntaxRecord{doc: doc, key: key, name: name.text, at: name.at}
+	if err := p.openBlock("after the " + strings.TrimPrefix(what, "a ")); err != nil {
+		return nil, err
+	}
+	r.fields, err = p.fields()
+	return r, err
+}
+
+// fields reads the fields of a block up to its closing brace and line end.
+func (p *parser) fields() ([]*syntaxField, error) {
+	var out []*syntaxField
+	for {
+		doc := p.comments()
+		if p.isPunct("}") {
+			p.take()
+			_, err := p.endOfLine()
+			return out, err
+		}
+		f, err := p.field(doc)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+}
+
+func (p *parser) openBlock(what string) error {
+	if err := p.punct("{", what); err != nil {
+		return err
+	}
+	_, err := p.endOfLine()
+	return err
+}
+
 func (p *parser) vector(doc []string) (*syntaxVector, error) {
-	p.take()
 	v := &syntaxVector{doc: doc}
 	var err error
 	if v.name, err = p.name("a vector name"); err != nil {
@@ -445,55 +389,64 @@ func (p *parser) vector(doc []string) (*syntaxVector, error) {
 	if v.record, err = p.name("a record name"); err != nil {
 		return nil, err
 	}
+	if p.isWord("version") {
+		p.take()
+		n, err := p.number("a version")
+		if err != nil {
+			return nil, err
+		}
+		v.version = &n
+	}
 	if err := p.openBlock("after the record name"); err != nil {
 		return nil, err
 	}
+	v.values, err = p.values()
+	return v, err
+}
+
+// values reads the values of a vector up to its closing brace and line end.
+func (p *parser) values() ([]syntaxValue, error) {
+	var out []syntaxValue
 	for {
 		p.comments()
 		if p.isPunct("}") {
 			p.take()
 			_, err := p.endOfLine()
-			return v, err
+			return out, err
 		}
 		x, err := p.value()
 		if err != nil {
 			return nil, err
 		}
-		v.values = append(v.values, x)
+		out = append(out, x)
 	}
 }
 
-// value reads `Field = 7`, `Field = "text"`, `Field = hex "00ff"` or
-// `Field = V1`.
+// value reads `Field = 7`, `Field = "text"`, `Field = hex "00ff"`,
+// `Field = V1`, `Field = A | B` or `Group { ... }`.
 func (p *parser) value() (syntaxValue, error) {
 	x := syntaxValue{}
 	var err error
 	if x.field, err = p.name(`a field name or "}"`); err != nil {
 		return x, err
 	}
+	if p.isPunct("{") {
+		p.take()
+		if _, err = p.endOfLine(); err != nil {
+			return x, err
+		}
+		x.entry, err = p.values()
+		if x.entry == nil {
+			x.entry = []syntaxValue{}
+		}
+		return x, err
+	}
 	if err = p.punct("=", "and a value"); err != nil {
 		return x, err
 	}
-	t := p.peek()
-	x.kind, x.at = t.kind, t.at
-	switch {
-	case t.kind == tokenInt:
-		x.number = p.take().value
-	case t.kind == tokenString:
-		x.text = p.take().text
-	case p.isWord("hex"):
-		p.take()
-		s := p.peek()
-		raw, hexErr := hex.DecodeString(strings.ReplaceAll(s.text, " ", ""))
-		if s.kind != tokenString || hexErr != nil {
-			return x, p.expected("a string of hex digits")
-		}
-		p.take()
-		x.kind, x.text = tokenString, string(raw)
-	case t.kind == tokenIdent:
-		x.text = p.take().text
-	default:
-		return x, p.expected("an integer, a string, hex digits or the name of a value")
+	x.value, err = p.literal("an integer, a string, hex digits or the name of a value", true)
+	if err != nil {
+		return x, err
 	}
 	_, err = p.endOfLine()
 	return x, err

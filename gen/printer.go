@@ -54,3 +54,12 @@ func (p *printer) source() ([]byte, error) {
 	}
 	return out, nil
 }
+
+// when prints body in a block with head if cond holds, else body alone.
+func (p *printer) when(cond bool, head string, body func()) {
+	if cond {
+		p.block(head, body)
+		return
+	}
+	body()
+}

@@ -6,99 +6,178 @@ package gen
 type syntaxFile struct {
 	doc     []string
 	pkg     string
+	little  bool
+	enums   []*syntaxEnum
 	records []*syntaxRecord
+	pages   []*syntaxPage
 	vectors []*syntaxVector
-}
-
-// syntaxRecord is one `record NAME { ... }`.
-type syntaxRecord struct {
-	doc    []string
-	name   string
-	at     place
-	fields []*syntaxField
 }
 
 // syntaxNumber is an integer with the place where it stands.
 type syntaxNumber struct {
-	value int64
-	text  string
-	at    place
+	value Number
+	at    Where
 }
 
 // syntaxName is a word with the place where it stands.
 type syntaxName struct {
 	text string
-	at   place
+	at   Where
 }
 
-// syntaxChoice is one named value of an enum or magic.
+// syntaxLiteral is what stands for a value: an integer, a string or, in
+// conditions and vectors, names joined by "|".
+type syntaxLiteral struct {
+	// kind is tokenInt, tokenString or tokenIdent.
+	kind   tokenKind
+	number Number
+	text   string
+	names  []syntaxName
+	at     Where
+}
+
+// syntaxChoice is one named value of an enum, of flags or of a magic.
 type syntaxChoice struct {
 	doc   []string
 	name  syntaxName
-	value syntaxNumber
+	value syntaxLiteral
+	// values are named values within a mask of flags.
+	values []syntaxChoice
 }
 
-// syntaxWidth is a byte width that may hang on a flag bit:
-// base, or alt if flag & mask.
+// syntaxEnum is one `enum NAME TYPE { ... }` or `flags NAME TYPE { ... }`.
+type syntaxEnum struct {
+	doc     []string
+	flags   bool
+	name    syntaxName
+	typ     syntaxName
+	open    bool
+	choices []syntaxChoice
+}
+
+// syntaxRecord is one `record NAME { ... }` or `key NAME { ... }`.
+type syntaxRecord struct {
+	doc    []string
+	key    bool
+	name   string
+	at     Where
+	fields []*syntaxField
+}
+
+// syntaxPage is one `page NAME size N slots N of RECORD by FIELD`.
+type syntaxPage struct {
+	doc         []string
+	name        syntaxName
+	size, slots syntaxNumber
+	record, by  syntaxName
+}
+
+// syntaxCond is what follows the word if: FIELD [& mask] [op value], FIELD
+// VALUE or FIELD.
+type syntaxCond struct {
+	field syntaxName
+	mask  *syntaxLiteral
+	// op is "==", "!=", ">=" or "<=".
+	op    string
+	value *syntaxLiteral
+	// bare is set for a condition that is only a field: the error if that is no
+	// bool.
+	bare error
+}
+
+// syntaxWidth is what stands in brackets behind bytes: a number of bytes; two,
+// of which the second holds under a condition; or the field that has it.
 type syntaxWidth struct {
-	base syntaxNumber
-	cond bool
-	alt  syntaxNumber
-	flag syntaxName
-	mask syntaxNumber
+	base  syntaxNumber
+	alt   *syntaxNumber
+	cond  *syntaxCond
+	field *syntaxName
 }
 
-// syntaxPrefix is a length prefix whose type may hang on the magic: base, or
-// alt if the magic field has the given named value.
+// syntaxPrefix is a length prefix: of type base, or of type alt under a
+// condition.
 type syntaxPrefix struct {
-	base   syntaxName
-	cond   bool
-	alt    syntaxName
-	magic  syntaxName
-	choice syntaxName
+	base syntaxName
+	alt  *syntaxName
+	cond *syntaxCond
 }
 
-// syntaxChecksum is what follows the word checksum.
+// syntaxChecksum is what follows the type of a checksum.
 type syntaxChecksum struct {
 	algorithm syntaxName
-	preceding bool
-	from, to  syntaxName
-	mask      *syntaxNumber
-	lazy      bool
+	// from is "preceding", "given" or a field.
+	from, to syntaxName
+	mask     *syntaxNumber
+	lazy     bool
 }
 
-// syntaxField is one field line.
+// syntaxDecimal is `decimal[n] [reversed]`.
+type syntaxDecimal struct {
+	digits   syntaxNumber
+	reversed bool
+}
+
+// syntaxMeasure is `length of A..B` or `count of A`.
+type syntaxMeasure struct {
+	count    bool
+	at       Where
+	from, to syntaxName
+}
+
+// syntaxGroup is what follows the word group.
+type syntaxGroup struct {
+	// count is the type of a count that stands before the entries; field the
+	// field that has it. If both are nil, the entries go on to the end.
+	count, field *syntaxName
+	// entry names a record; inline holds the fields in braces.
+	entry  *syntaxName
+	inline *syntaxRecord
+}
+
+// syntaxField is one field.
 type syntaxField struct {
 	doc  []string
 	name syntaxName
-	// role is "", "total", "magic", "version", "checksum" or "reserved".
+	// role is "", "total", "magic", "version", "checksum", "group" or
+	// "reserved".
 	role syntaxName
-	// typ is an integer type or "bytes".
+	// typ is an integer type, the name of an enum, "bytes" or "text".
 	typ      syntaxName
 	width    *syntaxWidth
 	prefix   *syntaxPrefix
+	stop     *syntaxNumber // bytes until
+	rest     bool          // bytes rest
+	decimal  *syntaxDecimal
 	checksum *syntaxChecksum
-	constant *syntaxNumber
+	group    *syntaxGroup
+
+	constant *syntaxLiteral
 	choices  []syntaxChoice
 	min, max *syntaxNumber
 	reserve  *syntaxName
 	late     bool
+	ordered  *syntaxName
+	utf8     *syntaxName
+	pad      *syntaxNumber
+	cond     *syntaxCond
+	measure  *syntaxMeasure
+
+	since, until, from *syntaxNumber
 }
 
-// syntaxVector is one `vector NAME RECORD { ... }`.
+// syntaxVector is one `vector NAME RECORD [version N] { ... }`.
 type syntaxVector struct {
-	doc    []string
-	name   syntaxName
-	record syntaxName
-	values []syntaxValue
+	doc     []string
+	name    syntaxName
+	record  syntaxName
+	version *syntaxNumber
+	values  []syntaxValue
 }
 
-// syntaxValue is one `Field = value` of a vector.
+// syntaxValue is one `Field = value` or `Group { ... }` of a vector.
 type syntaxValue struct {
 	field syntaxName
-	// kind tells which of the others is set: tokenInt, tokenString, tokenIdent.
-	kind   tokenKind
-	number int64
-	text   string
-	at     place
+	value syntaxLiteral
+	// entry is set instead of value for an entry of a group.
+	entry []syntaxValue
 }

@@ -1,0 +1,110 @@
+package codec
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestJSONRoundTrip: what AppendJSON writes, encoding/json reads back to the
+// same values.
+func TestJSONRoundTrip(t *testing.T) {
+	want := sampleState()
+	var v StateView
+	if err := v.Parse(stateBytes(t, want)); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		State
+		LogID string
+	}
+	if err := json.Unmarshal(v.AppendJSON(nil), &got); err != nil {
+		t.Fatalf("%v in\n%s", err, v.AppendJSON(nil))
+	}
+	if got.LogID != hex.EncodeToString(want.LogID[:]) {
+		t.Errorf("LogID is %q", got.LogID)
+	}
+	got.State.LogID = want.LogID
+	if !reflect.DeepEqual(got.State, want) {
+		t.Errorf("got  %+v\nwant %+v", got.State, want)
+	}
+}
+
+// TestJSONOfAnyText: text of any bytes gives a JSON string, as encoding/json
+// would write it.
+func TestJSONOfAnyText(t *testing.T) {
+	for _, topic := range []string{"", "T", "a\"b\\c/d\n\t\x00\x1f\x7f", "é\u2028\u2029\U0001F600", "\xff\xfe", "<&>"} {
+		m := QueueKey{Topic: []byte(topic), QueueID: 1}
+		b, err := m.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v QueueKeyView
+		if err := v.Parse(b); err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Topic string }
+		if err := json.Unmarshal(v.AppendJSON(nil), &got); err != nil {
+			t.Fatalf("%q: %v in %s", topic, err, v.AppendJSON(nil))
+		}
+		if want := strings.ToValidUTF8(topic, "\ufffd"); got.Topic != want && topic != "\xff\xfe" {
+			t.Errorf("%q is read as %q", topic, got.Topic)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	unit := TimerUnit{Previous: -1, Mark: TimerMarkDefault | TimerMarkRoll | 0x40, MessageSize: 115}
+	b, err := unit.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v TimerUnitView
+	if err := v.Parse(b); err != nil {
+		t.Fatal(err)
+	}
+	want := "TimerUnit{Size:52 Previous:-1 Mark:Default|Roll|0x40 EnqueueTime:0 Delay:0 PhysicalOffset:0 MessageSize:115 " +
+		"TopicHash:0 Reserved:0}"
+	if got := v.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := string(v.AppendJSON(nil)); !strings.Contains(got, `"Mark":["Default","Roll","0x40"]`) {
+		t.Errorf("JSON %s", got)
+	}
+}
+
+// TestRecords: the table finds records by name and describes them with the
+// places of their fields, those of entries included.
+func TestRecords(t *testing.T) {
+	b := stateBytes(t, sampleState())
+	found := map[string]FieldInfo{}
+	for _, r := range Records() {
+		if r.Name != "State" {
+			continue
+		}
+		n, err := r.Describe(b, func(f FieldInfo) bool {
+			found[f.Name] = f
+			return true
+		})
+		if err != nil || n != len(b) {
+			t.Fatalf("Describe = %d, %v", n, err)
+		}
+		if _, err := r.Describe(b[1:], func(FieldInfo) bool { return true }); err == nil {
+			t.Error("bytes that are no state are described")
+		}
+	}
+	for _, want := range []FieldInfo{
+		{"Sequence", 24, 8, "3"},
+		{"Clean", 64, 1, "true"},
+		{"Epochs", 108, 24, "[EpochEntry{Epoch:1 Start:0},EpochEntry{Epoch:2 Start:500}]"},
+		{"Epochs[1].Start", 124, 8, "500"},
+		{"Cursors[2].Lane", 108 + 24 + 32 + 42, 1, "6"},
+	} {
+		if got := found[want.Name]; got != want {
+			t.Errorf("got  %s\nwant %s", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+		}
+	}
+}
