@@ -99,8 +99,9 @@ function number(x) {
   return Number.isSafeInteger(x) ? String(x) : '"inexact"';
 }
 
-// json prints a value.
-function json(x) {
+// json prints a value that was read from io, or from a part of it. Such a part
+// must be read to its end: _left says how many bytes are not.
+function json(x, io) {
   if (typeof x === 'number' || x instanceof Number) {
     return number(x);
   }
@@ -111,10 +112,10 @@ function json(x) {
     return JSON.stringify(Buffer.from(x).toString('hex'));
   }
   if (Array.isArray(x)) {
-    return '[' + x.map(json).join(',') + ']';
+    return '[' + x.map((y) => json(y, io)).join(',') + ']';
   }
   const members = [];
-  if (x._parent && x._io !== x._parent._io) {
+  if (x._io !== io) {
     members.push(`"_left":${x._io.size - x._io.pos}`);
   }
   const instances = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(x)));
@@ -122,7 +123,7 @@ function json(x) {
   for (const name of names) {
     const value = name.startsWith('_') ? undefined : x[name];
     if (value !== undefined && value !== null) {
-      members.push(JSON.stringify(name) + ':' + json(value));
+      members.push(JSON.stringify(name) + ':' + json(value, x._io));
     }
   }
   return '{' + members.join(',') + '}';
@@ -147,7 +148,7 @@ async function run(folders, job, classes) {
   const stream = new KaitaiStream(exact);
   const value = new type(stream);
   const left = stream.size - stream.pos;
-  return `{"left":${left},"value":${json(value)}}`;
+  return `{"left":${left},"value":${json(value, stream)}}`;
 }
 
 async function main() {
