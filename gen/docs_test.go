@@ -49,7 +49,7 @@ func TestCutAgreesWithCodecs(t *testing.T) {
 		if err != nil || n != len(b) {
 			t.Fatalf("%s: %d of %d bytes, %v", v.Name, n, len(b), err)
 		}
-		want, infos := describeCodec(t, r.Name, b)
+		want, infos, _ := describeCodec(t, r.Name, b)
 		sameFields(t, v.Name, flatten("", pieces), want)
 		at, i := 0, 0
 		for _, p := range pieces {

@@ -152,6 +152,101 @@ types:
           eq: 0xcbd43194
         doc: |
           Magic is BlankMagic.
+  sub_message:
+    doc: |
+      SubMessage is one message of a batch as a producer sends it. Each becomes a
+      Message of its own.
+
+      The stream must end where the record does: in a longer one use sub_message_frame.
+    seq:
+      - id: total_size
+        type: s4be
+        valid:
+          min: 22
+        doc: |
+          TotalSize is the size of the sub-message in bytes, this field included.
+      - id: magic
+        type: s4be
+        doc: |
+          Magic is 0; the store does not look at it.
+      - id: body_crc
+        type: s4be
+        doc: |
+          BodyCRC is 0; the store does not look at it.
+      - id: flag
+        type: s4be
+        doc: |
+          Flag is the application's.
+      - id: len_body
+        type: s4be
+        valid:
+          min: 0
+        doc: |
+          The number of bytes of body.
+      - id: body
+        size: len_body
+        doc: |
+          Body is the payload.
+      - id: len_properties
+        type: s2be
+        valid:
+          min: 0
+        doc: |
+          The number of bytes of properties.
+      - id: properties
+        size: len_properties
+        doc: |
+          Properties holds pairs: see AppendProperty.
+  sub_message_frame:
+    doc: |
+      A SubMessage within a longer stream.
+    seq:
+      - id: body
+        type: sub_message
+        size: total_size
+    instances:
+      total_size:
+        pos: _io.pos
+        type: s4be
+  message_batch:
+    doc: |
+      MessageBatch is the body of a batch as a producer sends it.
+
+      The record goes on to the end of the stream.
+    seq:
+      - id: messages
+        type: sub_message_frame
+        repeat: eos
+        doc: |
+          Messages are the messages in the order of their queue offsets.
+  checksum_trailer:
+    doc: |
+      ChecksumTrailer is the last pair of the properties of a message: the checksum
+      over all bytes of the record before it, as text. See SealRecord.
+    seq:
+      - id: name
+        contents: [95, 95, 67, 82, 67, 51, 50, 35]
+      - id: name_end
+        type: u1
+        valid:
+          eq: 1
+      - id: sum_raw
+        type: str
+        encoding: ASCII
+        size: 10
+        doc: |
+          What sum is made from.
+      - id: end
+        type: u1
+        valid:
+          eq: 2
+    instances:
+      sum:
+        value: sum_raw.reverse.to_i
+        doc: |
+          Sum is the CRC-32 without its top bit; its digits run from the least
+          significant one.
+          CRC-32 (IEEE) over bytes that are not in the record, and-ed with 0x7fffffff, as 10 decimal digits, the least significant first. Kaitai does not compute it.
 enums:
   message_magic:
     0xdaa320a7:

@@ -23,3 +23,82 @@ types:
         doc: |
           TagsCode is the hash of the tags, or the time of delivery of a delayed
           message.
+  queue_ext_unit:
+    doc: |
+      QueueExtUnit is one entry of a consume queue's extension file. The TagsCode
+      of the queue's unit is its address there.
+
+      The stream must end where the record does: in a longer one use queue_ext_unit_frame.
+    seq:
+      - id: size
+        type: s2be
+        valid:
+          min: 20
+        doc: |
+          Size is the number of bytes of the unit.
+      - id: tags_code
+        type: s8be
+        doc: |
+          TagsCode is the hash of the tags.
+      - id: store_time
+        type: s8be
+        doc: |
+          StoreTime is the time of storing, in epoch milliseconds.
+      - id: len_filter
+        type: s2be
+        valid:
+          min: 0
+        doc: |
+          The number of bytes of filter.
+      - id: filter
+        size: len_filter
+        doc: |
+          Filter is the bit map of the consumers whose filter the message passes.
+  queue_ext_unit_frame:
+    doc: |
+      A QueueExtUnit within a longer stream.
+    seq:
+      - id: body
+        type: queue_ext_unit
+        size: size
+    instances:
+      size:
+        pos: _io.pos
+        type: s2be
+  batch_unit:
+    doc: |
+      BatchUnit is one entry of a consume queue of batches: it covers the messages
+      of one record.
+    seq:
+      - id: physical_offset
+        type: s8be
+        doc: |
+          PhysicalOffset is the record's place in the log.
+      - id: size
+        type: s4be
+        doc: |
+          Size is the record's total size in bytes.
+      - id: tags_code
+        type: s8be
+        doc: |
+          TagsCode is the hash of the tags.
+      - id: store_time
+        type: s8be
+        doc: |
+          StoreTime is the time of storing, in epoch milliseconds.
+      - id: base_offset
+        type: s8be
+        doc: |
+          BaseOffset is the index in the queue of the first message.
+      - id: batch_size
+        type: s2be
+        doc: |
+          BatchSize is the number of messages.
+      - id: compacted_offset
+        type: s4be
+        doc: |
+          CompactedOffset is -1 unless the queue is compacted.
+      - id: reserved
+        type: s4be
+        doc: |
+          Reserved is 0 in what Java writes; it is not checked.

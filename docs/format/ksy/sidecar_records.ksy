@@ -57,93 +57,6 @@ types:
         type: u4be
         doc: |
           CRC-32C (Castagnoli) over all bytes before it. Kaitai does not compute it.
-  state_header:
-    doc: |
-      stateHeader is the start of a State record; the entries and a checksum over
-      everything follow it.
-    seq:
-      - id: magic
-        type: u4be
-        valid:
-          eq: 0x534c5354
-        doc: |
-          Magic is "SLST".
-      - id: version
-        type: u2be
-        valid:
-          eq: 1
-      - id: flags
-        type: u2be
-        valid:
-          max: 0
-        doc: |
-          Flags has no bits yet.
-      - id: incompatible
-        type: u8be
-        doc: |
-          Incompatible holds the features that a reader must know.
-      - id: compatible
-        type: u8be
-        doc: |
-          Compatible holds the features that a reader may ignore.
-      - id: sequence
-        type: u8be
-        doc: |
-          Sequence grows with each write; of two slots the larger one holds.
-      - id: log_id
-        size: 16
-        doc: |
-          LogID says which log the state is of.
-      - id: segment_size
-        type: s8be
-        valid:
-          min: 0
-        doc: |
-          SegmentSize is the size of a log file in bytes.
-      - id: created_at
-        type: s8be
-        doc: |
-          CreatedAt is the time of the log's creation, in epoch milliseconds.
-      - id: clean
-        type: u1
-        valid:
-          max: 1
-        doc: |
-          Clean is 1 if the log was closed after this record was written.
-      - id: reserved_10
-        contents: [0, 0, 0, 0, 0, 0, 0]
-      - id: first_segment
-        type: s8be
-        valid:
-          min: 0
-        doc: |
-          FirstSegment is the start of the oldest log file.
-      - id: end
-        type: s8be
-        valid:
-          min: 0
-        doc: |
-          End is the end of the log when the record was written.
-      - id: end_crc
-        type: u4be
-        doc: |
-          EndCRC is the CRC-32C of the last record below End.
-      - id: epoch_count
-        type: u4be
-        doc: |
-          EpochCount is the number of epoch entries.
-      - id: range_count
-        type: u4be
-        doc: |
-          RangeCount is the number of range entries.
-      - id: cursor_count
-        type: u4be
-        doc: |
-          CursorCount is the number of cursor entries.
-      - id: body_length
-        type: u4be
-        doc: |
-          BodyLength is the number of bytes of all entries.
   epoch_entry:
     doc: |
       EpochEntry says where an epoch starts in the log.
@@ -201,3 +114,120 @@ types:
         doc: |
           Tally is what the lane's own state counts at Next, -1 if it is not known:
           state that was lost or replaced counts differently.
+  state:
+    doc: |
+      State is the sidecar's record of a whole log: its identity, its end, and
+      where its epochs, written ranges and lanes stand.
+    seq:
+      - id: magic
+        type: u4be
+        valid:
+          eq: 0x534c5354
+        doc: |
+          Magic is "SLST".
+      - id: version
+        type: u2be
+        valid:
+          eq: 1
+      - id: flags
+        type: u2be
+        valid:
+          eq: 0
+        doc: |
+          Flags has no bits yet.
+      - id: incompatible
+        type: u8be
+        doc: |
+          Incompatible holds the features that a reader must know.
+      - id: compatible
+        type: u8be
+        doc: |
+          Compatible holds the features that a reader may ignore.
+      - id: sequence
+        type: u8be
+        doc: |
+          Sequence grows with each write; of two slots the larger one holds.
+      - id: log_id
+        size: 16
+        doc: |
+          LogID says which log the state is of.
+      - id: segment_size
+        type: s8be
+        valid:
+          min: 0
+        doc: |
+          SegmentSize is the size of a log file in bytes.
+      - id: created_at
+        type: s8be
+        doc: |
+          CreatedAt is the time of the log's creation, in epoch milliseconds.
+      - id: clean
+        type: u1
+        doc: |
+          Clean says that the log was closed after this record was written.
+      - id: reserved_10
+        contents: [0, 0, 0, 0, 0, 0, 0]
+      - id: first_segment
+        type: s8be
+        valid:
+          min: 0
+        doc: |
+          FirstSegment is the start of the oldest log file.
+      - id: end
+        type: s8be
+        valid:
+          min: 0
+        doc: |
+          End is the end of the log when the record was written.
+      - id: end_crc
+        type: u4be
+        doc: |
+          EndCRC is the CRC-32C of the last record below End.
+      - id: epoch_count
+        type: u4be
+        valid:
+          max: 1048576
+        doc: |
+          It is the number of entries of Epochs.
+      - id: range_count
+        type: u4be
+        valid:
+          max: 1048576
+        doc: |
+          It is the number of entries of Ranges.
+      - id: cursor_count
+        type: u4be
+        valid:
+          max: 1048576
+        doc: |
+          It is the number of entries of Cursors.
+      - id: body_length
+        type: u4be
+        doc: |
+          BodyLength is the number of bytes of all entries.
+          It is the number of bytes from the start of Epochs to the end of Cursors.
+      - id: epochs
+        type: epoch_entry
+        repeat: expr
+        repeat-expr: epoch_count
+        doc: |
+          Epochs says where each epoch starts.
+          The number of entries is at most 1048576.
+      - id: ranges
+        type: range_entry
+        repeat: expr
+        repeat-expr: range_count
+        doc: |
+          Ranges are the ranges of the log that this program wrote.
+          The number of entries is at most 1048576.
+      - id: cursors
+        type: cursor_entry
+        repeat: expr
+        repeat-expr: cursor_count
+        doc: |
+          Cursors are the cursors of the lanes.
+          The number of entries is at most 1048576.
+      - id: checksum
+        type: u4be
+        doc: |
+          CRC-32C (Castagnoli) over all bytes before it. Kaitai does not compute it.

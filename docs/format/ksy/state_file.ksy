@@ -27,25 +27,5 @@ types:
           Whether the slot starts like a record.
       record:
         pos: 0
-        type: state
+        type: sidecar_records::state
         if: is_written
-  state:
-    seq:
-      - id: header
-        type: sidecar_records::state_header
-      - id: epochs
-        type: sidecar_records::epoch_entry
-        repeat: expr
-        repeat-expr: header.epoch_count
-      - id: ranges
-        type: sidecar_records::range_entry
-        repeat: expr
-        repeat-expr: header.range_count
-      - id: cursors
-        type: sidecar_records::cursor_entry
-        repeat: expr
-        repeat-expr: header.cursor_count
-      - id: checksum
-        type: u4
-        doc: |
-          CRC-32C (Castagnoli) over all bytes before it.
