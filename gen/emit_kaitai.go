@@ -28,8 +28,14 @@ func Kaitai(f *File) (Output, error) {
 		for _, p := range f.Pages {
 			n.page(y, p)
 		}
-		for _, want := range n.helperOrder {
-			helperType(y, n.helpers[want], want)
+		for _, f := range n.listOrder {
+			y.in(n.lists[f][0], func() {
+				y.text("doc", []string{"The entries of " + f.Name + ", up to the end of their stream."})
+				y.sequence([]*attribute{{id: "entries", typ: n.lists[f][1], more: []string{"repeat: eos"}}})
+			})
+		}
+		for _, t := range n.helperOrder {
+			helperType(y, n.helpers[t], t)
 		}
 	})
 	n.printEnums(y, f)
@@ -148,8 +154,7 @@ func magicTest(m *Field, halves bool) string {
 }
 
 // helperType prints the type of an integer that is read in two halves.
-func helperType(y *yaml, name, want string) {
-	t, _ := intType(map[byte]string{'5': "u40", '6': "u48", '7': "u56", '8': "u64"}[want[1]]+want[2:], false)
+func helperType(y *yaml, name string, t Int) {
 	part := Int{Bytes: t.Bytes - 4, Little: t.Little && t.Bytes > 5}
 	hi := (&kaitaiNames{}).intAttribute(part, false)
 	lo := (&kaitaiNames{}).intAttribute(Int{Bytes: 4, Little: t.Little}, false)

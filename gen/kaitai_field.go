@@ -313,11 +313,7 @@ func (k *kaitaiType) group(f *Field, a *attribute) {
 	case n == 0:
 		a.more = append(a.more, "repeat: eos")
 	default:
-		a.more = append(a.more, "repeat: until", fmt.Sprintf("repeat-until: '_io.size - _io.pos <= %d'", n))
-		some := fmt.Sprintf("_io.size - _io.pos > %d", n)
-		if a.condition != "" {
-			some = fmt.Sprintf("(%s) and (%s)", a.condition, some)
-		}
-		a.condition = some
+		a.size = fmt.Sprintf("_io.size - _io.pos - %d", n)
+		a.typ = k.names.list(k.r, f, a.typ)
 	}
 }

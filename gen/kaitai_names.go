@@ -74,14 +74,19 @@ type kaitaiNames struct {
 	frames       map[*Record]string
 	enumOf       map[any]string // by *Enum, or by the *Field that has the choices
 	maskOf       map[*Choice]string
-	// helpers are the types for integers that Kaitai lacks.
-	helpers     map[string]string
-	helperOrder []string
+	// lists are the types for groups that end before the record does, with the
+	// type of an entry.
+	lists     map[*Field][2]string
+	listOrder []*Field
+	// helpers are the types for integers that are read in two halves.
+	helpers     map[Int]string
+	helperOrder []Int
 }
 
 func newKaitaiNames(f *File) *kaitaiNames {
 	n := &kaitaiNames{types: namer{}, enums: namer{}, records: map[*Record]string{}, frames: map[*Record]string{},
-		enumOf: map[any]string{}, maskOf: map[*Choice]string{}, helpers: map[string]string{}}
+		enumOf: map[any]string{}, maskOf: map[*Choice]string{}, helpers: map[Int]string{},
+		lists: map[*Field][2]string{}}
 	for _, r := range f.Records {
 		n.records[r] = n.types.name(snake(r.Name))
 	}
@@ -124,21 +129,31 @@ func kaitaiEnumerable(choices []*Choice) bool {
 	return true
 }
 
-// helper returns the type that reads an unsigned integer in two halves.
+// helper returns the type that reads an integer of the size of t in two halves,
+// without a sign.
 func (n *kaitaiNames) helper(t Int) string {
-	order := "be"
-	if t.Little {
-		order = "le"
+	t = Int{Bytes: t.Bytes, Little: t.Little}
+	if n.helpers[t] == "" {
+		order := "be"
+		if t.Little {
+			order = "le"
+		}
+		n.helpers[t] = n.types.name(fmt.Sprintf("halves_%d%s", 8*t.Bytes, order))
+		n.helperOrder = append(n.helperOrder, t)
 	}
-	want := fmt.Sprintf("u%d%s", t.Bytes, order)
-	if n.helpers[want] == "" {
-		n.helpers[want] = n.types.name(want)
-		n.helperOrder = append(n.helperOrder, want)
-	}
-	return n.helpers[want]
+	return n.helpers[t]
 }
 
-// kaitaiFields names the fields of a record.
+// list returns the type that holds the entries of a group of their type.
+func (n *kaitaiNames) list(r *Record, f *Field, entry string) string {
+	if n.lists[f][0] == "" {
+		n.lists[f] = [2]string{n.types.name(fmt.Sprintf("%s_%s_list", n.records[r], snake(f.Name))), entry}
+		n.listOrder = append(n.listOrder, f)
+	}
+	return n.lists[f][0]
+}
+
+// fields names the fields of a record.
 func (n *kaitaiNames) fields(r *Record) (map[*Field]*kaitaiField, namer) {
 	out := map[*Field]*kaitaiField{}
 	ids := namer{}

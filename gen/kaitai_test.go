@@ -138,8 +138,12 @@ func TestKaitaiCompiles(t *testing.T) {
 		jobs = append(jobs, job{Schema: strings.TrimSuffix(filepath.Base(f), ".ksy"), Languages: true})
 	}
 	for i, a := range runKaitai(t, []string{ksyFolder}, jobs) {
-		if a.Error != "" || len(a.Languages) < 10 {
-			t.Errorf("%s: %v %s", files[i], a.Languages, a.Error)
+		text, err := os.ReadFile(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := a.refused(text); a.Error != "" || len(refused) > 0 || len(a.Languages) < 10 {
+			t.Errorf("%s: %v %v %s", files[i], a.Languages, refused, a.Error)
 		}
 	}
 }

@@ -12,7 +12,7 @@
 // A job without a type reads the schema's own sequence. One with languages
 // compiles the schema for every language that the compiler knows. The answer
 // is a list with an object for each job: {"value": ..., "left": unread bytes},
-// {"languages": [...]} or {"error": "..."}.
+// {"languages": [...], "refused": ["perl: why"]} or {"error": "..."}.
 //
 // Integers come as JSON numbers with all digits, bytes as strings of hex
 // digits, strings as they are, absent attributes not at all. The runtime reads
@@ -129,12 +129,24 @@ function json(x, io) {
   return '{' + members.join(',') + '}';
 }
 
+// reason is the text of an error; the compiler throws other objects, too.
+function reason(e) {
+  return String(e && e.message ? e.message : e);
+}
+
 async function run(folders, job, classes) {
   if (job.languages) {
+    const good = [];
+    const bad = [];
     for (const language of compiler.languages) {
-      await compile(folders, job.schema, language);
+      try {
+        await compile(folders, job.schema, language);
+        good.push(language);
+      } catch (e) {
+        bad.push(language + ': ' + reason(e));
+      }
     }
-    return `{"languages":${JSON.stringify(compiler.languages)}}`;
+    return JSON.stringify({ languages: good, refused: bad });
   }
   if (!classes[job.schema]) {
     classes[job.schema] = await load(folders, job.schema);
@@ -159,7 +171,7 @@ async function main() {
     try {
       out.push(await run(request.folders, job, classes));
     } catch (e) {
-      out.push(JSON.stringify({ error: String(e && e.message ? e.message : e) }));
+      out.push(JSON.stringify({ error: reason(e) }));
     }
   }
   process.stdout.write('[' + out.join(',\n') + ']\n');
