@@ -8,8 +8,13 @@ import (
 )
 
 // TestDocsAreUpToDate: the pages and the Kaitai files that are checked in are
-// what the schemas give.
+// what the schemas give, no page is left over, and README.md leads to each.
 func TestDocsAreUpToDate(t *testing.T) {
+	readme, err := os.ReadFile("../docs/format/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{"README.md": true}
 	for _, f := range parseSchemas(t, "../codec/*.layout") {
 		page, err := Docs(f, goldenIn("../codec/testdata"))
 		if err != nil {
@@ -23,9 +28,24 @@ func TestDocsAreUpToDate(t *testing.T) {
 			dir string
 			Output
 		}{{"../docs/format", page}, {ksyFolder, ksy}} {
+			made[out.Name] = true
 			have, err := os.ReadFile(filepath.Join(out.dir, out.Name))
 			if err != nil || !bytes.Equal(have, out.Source) {
 				t.Errorf("%s differs from its schema: run go generate (%v)", out.Name, err)
+			}
+		}
+		if !bytes.Contains(readme, []byte("("+page.Name+")")) {
+			t.Errorf("README.md does not lead to %s", page.Name)
+		}
+	}
+	for _, pattern := range []string{"../docs/format/*.md", ksyFolder + "/*_records.ksy"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if !made[filepath.Base(name)] {
+				t.Errorf("no schema makes %s", name)
 			}
 		}
 	}
