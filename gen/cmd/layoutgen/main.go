@@ -45,6 +45,9 @@ func main() {
 }
 
 func run(in, out, pkg, lock string, accept bool) error {
+	if *docs != "" || *ksy != "" {
+		return describe(in)
+	}
 	schemas, err := read(in)
 	if err != nil {
 		return err
