@@ -154,7 +154,7 @@ final class Stores {
         }
         BrokerConfig broker = new BrokerConfig();
         broker.setEnableControllerMode(false);
-        return new DefaultMessageStore(c, new BrokerStatsManager("conformance", false),
+        return new DefaultMessageStore(c, new BrokerStatsManager("conformance", true),
             (topic, queue, offset, tags, time, bits, props) -> { }, broker, table);
     }
 
