@@ -136,6 +136,8 @@ type testCase struct {
 	// difference it shows. It must fail as long as it carries one of them.
 	notYet string
 	known  string
+	// sometimes says that the known difference is a race: the case may pass.
+	sometimes bool
 	// only runs the case for one version.
 	only string
 }
@@ -185,7 +187,7 @@ func runCase(t *testing.T, version string, c testCase) {
 	r := result{group: c.group, name: c.name, version: version, took: time.Since(began), note: e.note}
 	mark := c.notYet + c.known
 	switch {
-	case err == nil && mark == "":
+	case err == nil && (mark == "" || c.sometimes):
 		r.state = "pass"
 	case err == nil:
 		r.state = "FAIL"
