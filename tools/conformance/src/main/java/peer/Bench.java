@@ -3,10 +3,12 @@ package peer;
 import com.alibaba.fastjson2.JSONArray;
 import com.alibaba.fastjson2.JSONObject;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.store.DefaultMessageStore;
 import org.apache.rocketmq.store.GetMessageResult;
@@ -153,6 +155,7 @@ final class Bench {
         m.setBornTimestamp(System.currentTimeMillis());
         m.setBornHost(Messages.host(null));
         m.setStoreHost(Messages.host(null));
+        MessageAccessor.setProperties(m, new HashMap<>());
         m.setPropertiesString("");
         return m;
     }
