@@ -9,9 +9,10 @@ import (
 	"github.com/stratalog/stratalog/contract"
 )
 
-// topicBytesMax is the longest topic that the record format can name in its
-// short form, and that every file system takes as a directory.
-const topicBytesMax = 127
+// topicBytesMax is the longest topic that every file system takes as a directory.
+// We append to topics of up to 127 bytes; Java brokers have longer ones, in records
+// of the second version, for their retry queues.
+const topicBytesMax = 255
 
 // The causes that a *contract.CorruptionError of this package carries.
 var (

@@ -44,6 +44,18 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
+// Records of a Java broker have topics that are longer than those we append to.
+func TestTopicsOfTheSecondVersion(t *testing.T) {
+	s := mustOpen(t, newSim(t), Options{})
+	for _, n := range []int{127, 128, 255} {
+		topic := strings.Repeat("r", n)
+		mustApply(t, s, entry{topic: topic, phy: int64(n) * 1000})
+		if s.Max(topic, 0) != 1 {
+			t.Errorf("topic of %d bytes: max %d", n, s.Max(topic, 0))
+		}
+	}
+}
+
 func TestTransactionsWithoutAUnit(t *testing.T) {
 	s := mustOpen(t, newSim(t), Options{})
 	mustApply(t, s,
@@ -74,7 +86,7 @@ func TestHostileTopicsAndPlaces(t *testing.T) {
 			t.Errorf("%q: %v", topic, err)
 		}
 	}
-	for _, topic := range [][]byte{nil, bytes.Repeat([]byte("x"), 128)} {
+	for _, topic := range [][]byte{nil, bytes.Repeat([]byte("x"), 256)} {
 		if err := checkTopic(topic); !errors.Is(err, contract.ErrInvalid) {
 			t.Errorf("%q: %v", topic, err)
 		}

@@ -44,7 +44,7 @@ func (e entry) key() key { return key{e.topic, e.queue} }
 func (e *entry) encode(t testing.TB) []byte {
 	t.Helper()
 	m := codec.Message{
-		Magic: codec.MessageMagicV1, QueueID: e.queue, QueueOffset: e.at, PhysicalOffset: e.phy,
+		Magic: codec.MessageMagicFor(len(e.topic)), QueueID: e.queue, QueueOffset: e.at, PhysicalOffset: e.phy,
 		SysFlag: e.flag, BornHost: make([]byte, 8), StoreHost: make([]byte, 8), StoreTimestamp: 1,
 		Topic: []byte(e.topic), Body: []byte("body"),
 	}

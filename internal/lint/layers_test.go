@@ -24,7 +24,7 @@ var layers = []layer{
 	{"contract", nil, nil},
 	{"codec", nil, nil},
 	{"gen", nil, []string{"golang.org/x/tools/..."}},
-	{"gen/cmd/layoutgen", []string{"gen"}, nil},
+	{"gen/cmd/...", []string{"gen"}, nil},
 
 	{"internal/invariant", nil, nil},
 	{"internal/clock", nil, nil},
@@ -51,6 +51,7 @@ var layers = []layer{
 	{"perf/...", []string{".", "perf/...", "contract", "codec", "mmap", "uring", "commitlog", "dispatch", "cq", "index",
 		"timer", "txn", "tiered/...", anyInternal}, []string{"github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/tsenart/vegeta/v12/lib/plot", "go.yaml.in/yaml/v4", "golang.org/x/sys/..."}},
+	{"conformance/...", []string{".", "conformance/...", "perf/...", "codec", "contract", anyInternal}, nil},
 	{"cmd/...", []string{".", "cmd/...", "perf/...", "contract", "codec", "mmap", "uring", "commitlog", "dispatch", "cq",
 		"index", "rocksdb", "timer", "txn", "tiered/...", anyInternal}, []string{"github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/vbauerster/mpb/...", "golang.org/x/sys/..."}},
