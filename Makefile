@@ -12,7 +12,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 SOURCES = $(shell find . -name '*.go' -not -path './.git/*' -not -path './out/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers browser ci clean
+.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers browser conformance conformance-full peers-java ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,19 @@ peers: setup ## other logs and stores beside ours: tables, out/peers.md, out/pee
 	cd perf/peers && $(GO) build -o ../../out/peers .
 	out/peers -json out/peers.json -markdown out/peers.md
 	$(GO) run ./cmd/stratalog bench report out/peers.json -o out/peers.html
+
+conformance: ## take turns with Java's own store, both released versions; some minutes
+	tools/setup.sh --java
+	tools/conformance/run.sh short
+
+conformance-full: ## the same with 50 alternations and 100 kills of each side
+	tools/setup.sh --java
+	tools/conformance/run.sh full
+
+peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/peersjava
+	tools/setup.sh --java
+	tools/conformance/build.sh 5.5.1
+	$(GO) run ./conformance/peersjava $(ARGS)
 
 browser: setup ## look at the report of the load generators in a headless browser
 	cd perf/browser && $(GO) test -count=1 -timeout 10m ./...

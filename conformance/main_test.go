@@ -145,6 +145,9 @@ type testCase struct {
 // patience bounds one case.
 const patience = 4 * time.Minute
 
+// fullPatience bounds one case of a full run.
+const fullPatience = 40 * time.Minute
+
 // runCases runs all cases for all versions, side by side: most of their time they
 // wait for a Java store to shut down.
 func runCases(t *testing.T, cases []testCase) {
@@ -171,7 +174,11 @@ func runCases(t *testing.T, cases []testCase) {
 }
 
 func runCase(t *testing.T, version string, c testCase) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	limit := patience
+	if mode() == "full" {
+		limit = fullPatience
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	java, err := peer(ctx, version)
 	if err != nil {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need and that are
-# missing. It says nothing when nothing is missing, and may be run at any time.
+# missing, with --java also those of the conformance run with Java's store. It says
+# nothing when nothing is missing, and may be run at any time.
 # Where it cannot install, it says what is missing and what follows, and ends
 # well: the tests that need it are then skipped, and say so.
 set -euo pipefail
@@ -13,12 +14,21 @@ gcc gcc the race detector
 /usr/include/stdlib.h libc6-dev the race detector
 strace strace counting system calls
 chromium chromium looking at the report of the load generators in a browser
+node nodejs reading our files with a decoder that is not ours
+npm npm reading our files with a decoder that is not ours
 valgrind valgrind counting instructions in tools/benchstat.sh
 mkfs.ext4 e2fsprogs tests that pull the disk from under a real file system
 mount mount tests on file systems of their own
 losetup mount tests on file systems of their own
 timeout coreutils deadlines of the test runs
 "
+if [ "${1:-}" = --java ]; then
+	needs+="
+javac openjdk-17-jdk-headless the conformance run with Java's store
+mvn maven the conformance run with Java's store
+unzip unzip the conformance run with Java's store
+"
+fi
 
 if ! command -v go >/dev/null; then
 	echo "setup: Go is missing; install the version that go.mod names, or a newer one" >&2

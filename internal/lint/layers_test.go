@@ -104,7 +104,7 @@ func (l layer) forbids(dir, path string) string {
 		if dir != "rocksdb" {
 			return "only rocksdb may use cgo"
 		}
-	case path == "testing" || path == "flag" && !strings.Contains(dir, "cmd") && !strings.HasPrefix(dir, "perf"):
+	case path == "testing" || path == "flag" && !strings.Contains(dir, "cmd") && !strings.HasPrefix(dir, "perf") && !strings.HasPrefix(dir, "conformance"):
 		if !strings.HasPrefix(dir, "internal/testutil") && !strings.HasPrefix(dir, "perf") {
 			return "not outside of tests"
 		}

@@ -241,11 +241,15 @@ func TestRoom(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "log"), Options{})
 	b := body(1, 1)
-	for name, f := range map[string]func() error{
-		"Append":       func() error { return l.Append(b) },
-		"AppendNoSync": func() error { return l.AppendNoSync(b) },
-		"Read":         func() error { _, err := l.Read(1); return err },
+	for _, c := range []struct {
+		name string
+		f    func() error
+	}{ // in this order: what is read has to be there
+		{"Append", func() error { return l.Append(b) }},
+		{"AppendNoSync", func() error { return l.AppendNoSync(b) }},
+		{"Read", func() error { _, err := l.Read(1); return err }},
 	} {
+		name, f := c.name, c.f
 		if n := testing.AllocsPerRun(200, func() {
 			if err := f(); err != nil {
 				t.Error(err)

@@ -17,7 +17,7 @@ var stratalogEngine = &engine{
 	memory:   promise{process: true, text: "in the page cache, through a mapping; synced within 500 ms"},
 	syncs:    1,
 	settings: "defaults, one queue, its lane running; for memory: Durability Memory",
-	checks:   "CRC32C of each record, on each read",
+	checks:   "CRC-32 of each whole record, on each read",
 	alone:    wayNative, many: []way{wayNative},
 	open: openStratalog,
 }
