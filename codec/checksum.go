@@ -57,8 +57,11 @@ func CheckRecord(rec []byte) ChecksumState {
 	// and no pair of bytes within a trailer is the length of what follows it.
 	if at := len(rec) - ChecksumTrailerSize; at >= 0 {
 		if got := rec[at:]; string(got[:len(checksumStart)]) == checksumStart {
-			var v ChecksumTrailerView
-			if v.Parse(got) == nil && v.CheckSum(rec[:at]) {
+			// Making the trailer that should be there takes a third fewer
+			// instructions than parsing the one that is.
+			var want [ChecksumTrailerSize]byte
+			(&ChecksumTrailer{}).Encode(want[:], rec[:at])
+			if want == [ChecksumTrailerSize]byte(got) {
 				return ChecksumValid
 			}
 			if got[ChecksumTrailerSize-1] == PropertyEnd {
