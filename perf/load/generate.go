@@ -197,11 +197,9 @@ func (g *Generator) run(ctx context.Context, phase string, records int64, durati
 
 	workers := make([]*worker, g.spec.Producers)
 	errs := make([]error, g.spec.Producers)
-	start := time.Now()
-	line := NewTimeline(start, g.spec.Interval)
-	var wg sync.WaitGroup
+	line := NewTimeline(time.Time{}, g.spec.Interval)
 	for p := range workers {
-		w := &worker{g: g, p: p, start: start, limit: math.MaxInt64, all: NewRecorder(line)}
+		w := &worker{g: g, p: p, limit: math.MaxInt64, all: NewRecorder(line)}
 		if records > 0 {
 			w.limit = records*int64(p+1)/int64(g.spec.Producers) - records*int64(p)/int64(g.spec.Producers)
 		} else {
@@ -212,6 +210,13 @@ func (g *Generator) run(ctx context.Context, phase string, records int64, durati
 			w.service, w.wake = NewHistogram(), NewHistogram()
 		}
 		workers[p] = w
+	}
+	// From here on the clock runs: the histograms, 270 KB each, are there.
+	var wg sync.WaitGroup
+	start := time.Now()
+	line.start = start
+	for p, w := range workers {
+		w.start = start
 		wg.Go(func() {
 			if errs[p] = w.run(ctx); errs[p] != nil {
 				g.Stop()

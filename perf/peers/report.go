@@ -64,9 +64,9 @@ func durableTable(runs []load.Run, size, producers int) *table {
 	return t
 }
 
-// ratio writes how many times as fast we are.
+// ratio writes how many times as fast we are as others are.
 func ratio(us, l *line, of func(*load.Run) (float64, bool)) string {
-	if us == nil || us == l {
+	if us == nil || us.engine == l.engine {
 		return "-"
 	}
 	return us.over(l, of).full()
