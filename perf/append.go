@@ -33,7 +33,7 @@ func (s *session) append(ctx context.Context, run *load.Run) (*load.Run, error) 
 	}
 	m := s.begin(run)
 	op, err := s.gen.Run(ctx, "append")
-	run.Ops = append([]load.Op{op}, run.Ops...)
+	run.Ops = append(run.Ops, op)
 	m.end()
 	if err == nil {
 		err = m.settle(ctx)

@@ -147,7 +147,7 @@ func (s *session) start(ctx context.Context) (err error) {
 }
 
 // reopen closes the store, has the system forget what it caches of it, and opens
-// it again. If that fails the store is closed.
+// it again.
 func (s *session) reopen(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
@@ -158,7 +158,13 @@ func (s *session) reopen(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-func (s *session) close() error { return closeStore(s.store) }
+// close closes the store, if there is one: opening it again may have failed.
+func (s *session) close() error {
+	if s.store == nil {
+		return nil
+	}
+	return closeStore(s.store)
+}
 
 func openStarted(ctx context.Context, opt stratalog.Options, opened func(stratalog.LoadReport)) (*stratalog.Store, error) {
 	store, err := stratalog.Open(ctx, opt)

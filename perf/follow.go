@@ -82,11 +82,10 @@ func tally(checks []*follower) load.Verify {
 	for _, f := range checks {
 		c := f.check
 		c.wrong += c.unsent()
+		// Retention took so many before they were read; no more can be excused.
 		missing := c.missing()
-		if f.skipped > 0 { // by retention, so it cannot say more
-			v.Retired += missing
-			missing = 0
-		}
+		retired := min(missing, f.skipped)
+		missing, v.Retired = missing-retired, v.Retired+retired
 		v.Records, v.Wrong, v.Missing = v.Records+c.right, v.Wrong+c.wrong, v.Missing+missing
 		if v.First == "" && (c.wrong > 0 || missing > 0) {
 			v.First = c.first
@@ -114,11 +113,7 @@ type tailing struct {
 // are there already are checked and not timed.
 func (s *session) follow(ctx context.Context, starts []int64, n, batch int) *tailing {
 	t := &tailing{s: s, start: time.Now()}
-	interval := s.cfg.Load.Interval
-	if interval == 0 {
-		interval = time.Second
-	}
-	t.line = load.NewTimeline(t.start, interval)
+	t.line = load.NewTimeline(t.start, load.Interval)
 	t.goal.Store(math.MaxInt64)
 	ctx, t.stop = context.WithCancel(ctx)
 	t.wait, t.done = context.WithCancel(ctx)

@@ -152,7 +152,7 @@ func (g *getRun) measure(ctx context.Context) (*load.Run, error) {
 
 	meter := load.StartMeter()
 	g.began = time.Now()
-	line := load.NewTimeline(g.began, time.Second)
+	line := load.NewTimeline(g.began, load.Interval)
 	stop := load.Telling(g.cfg.Progress, "get", &g.read, g.cfg.Count)
 	workers := make([]*getWorker, min(g.cfg.Readers, len(g.spans)))
 	if g.cfg.Random {

@@ -26,15 +26,25 @@ type MixedConfig struct {
 	RetainEvery time.Duration
 }
 
+// Validate checks the numbers.
+func (c *MixedConfig) Validate() error {
+	switch {
+	case c.Keep < 0 || c.Backlog < 0 || c.ScanRate < 0:
+		return fmt.Errorf("keep, backlog, scan rate: %d, %d and %d must not be negative", c.Keep, c.Backlog, c.ScanRate)
+	case c.Followers < 1:
+		return errors.New("followers: at least one has to see every message, since retention takes them")
+	case c.Load.WarmupDuration != 0:
+		return errors.New("warm-up: the backlog is this workload's, and it is a number of messages")
+	}
+	return c.TailConfig.Validate()
+}
+
 // RunMixed appends, with followers at the tail, while one reader scans all
 // queues from their start over and over, with a cold cache at first, and
 // retention takes the oldest segments. See RunAppend for what it returns.
 func RunMixed(ctx context.Context, cfg MixedConfig) (run *load.Run, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
-	}
-	if cfg.Keep < 0 || cfg.Backlog < 0 || cfg.ScanRate < 0 {
-		return nil, fmt.Errorf("keep, backlog, scan rate: %d, %d and %d must not be negative", cfg.Keep, cfg.Backlog, cfg.ScanRate)
 	}
 	cfg.Load.Starts = load.NewStarts()
 	cfg.Load.Warmup += cfg.Backlog
@@ -114,19 +124,18 @@ type scanner struct {
 	all    *load.Recorder
 	line   *load.Timeline
 
-	rounds              int
-	records, bytes      int64
-	right, wrong        int64
-	first               string
-	ended               time.Time
-	err                 error
-	out                 stratalog.Records
-	skippedByRetirement int64
+	rounds         int
+	records, bytes int64
+	right, wrong   int64
+	first          string
+	ended          time.Time
+	err            error
+	out            stratalog.Records
 }
 
 func newScanner(s *session, starts []int64, rate int64) *scanner {
 	c := &scanner{s: s, starts: starts, rate: rate, start: time.Now()}
-	c.line = load.NewTimeline(c.start, time.Second)
+	c.line = load.NewTimeline(c.start, load.Interval)
 	c.all = load.NewRecorder(c.line)
 	return c
 }
@@ -161,7 +170,6 @@ func (c *scanner) queue(ctx context.Context, queue int, next int64) error {
 		}
 		end := time.Now()
 		if c.out.Status == contract.GetOffsetTooSmall {
-			c.skippedByRetirement += c.out.Next - next
 			next = c.out.Next
 			continue
 		}

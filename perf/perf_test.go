@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,12 +129,22 @@ func TestRunInvalid(t *testing.T) {
 	if _, err := RunMixed(ctx, MixedConfig{TailConfig: TailConfig{Config: config(t.TempDir()), Batch: 1}, Keep: -1}); err == nil {
 		t.Error("mixed: a negative size is taken")
 	}
+	for name, change := range map[string]func(*MixedConfig){
+		"followers": func(c *MixedConfig) { c.Followers = 0 },
+		"warm-up":   func(c *MixedConfig) { c.Load.Warmup, c.Load.WarmupDuration = 0, time.Second },
+	} {
+		mixed := MixedConfig{TailConfig: TailConfig{Config: config(t.TempDir()), Followers: 1, Batch: 1}}
+		change(&mixed)
+		if _, err := RunMixed(ctx, mixed); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("mixed, %s: %v", name, err)
+		}
+	}
 	cfg := config(t.TempDir())
 	cfg.Load.Async = 1
 	if _, err := RunRoll(ctx, cfg); err == nil {
 		t.Error("roll: async is taken")
 	}
-	if _, err := RunRestart(ctx, RestartConfig{Config: config(t.TempDir()), LogSizes: []int64{1 << 20}, Rounds: 1}); err == nil {
+	if _, err := RunRestart(ctx, RestartConfig{Dir: t.TempDir(), LogSizes: []int64{1 << 20}, Rounds: 1}); err == nil {
 		t.Error("restart: no child is taken")
 	}
 }
@@ -240,17 +251,53 @@ func TestRunMixed(t *testing.T) {
 	}
 }
 
+// TestMixedCannotReopen checks that a run ends well when its store cannot be
+// opened the second time.
+func TestMixedCannotReopen(t *testing.T) {
+	fault := vfs.NewFault(vfs.OS())
+	cfg := MixedConfig{TailConfig: TailConfig{Config: config(t.TempDir()), Followers: 1, Batch: 8}}
+	cfg.FS = fault
+	fault.Add(vfs.Rule{Kinds: vfs.KindsOf(vfs.OpLock), At: 1, Err: syscall.EIO})
+	if run, err := RunMixed(context.Background(), cfg); run != nil || !errors.Is(err, syscall.EIO) {
+		t.Errorf("%v, %+v", err, run)
+	}
+}
+
+// TestTallyExcusesNoMoreThanRetentionTook checks that a message that was lost is
+// not taken for one of those that were retired.
+func TestTallyExcusesNoMoreThanRetentionTook(t *testing.T) {
+	cfg := config(t.TempDir())
+	s, err := open(context.Background(), &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := s.gen.Run(context.Background(), "append"); err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{check: newChecker(s), skipped: 40}
+	for seq := range s.gen.Total() - 41 {
+		f.check.mark(seq)
+	}
+	if v := tally([]*follower{f}); v.Retired != 40 || v.Missing != 1 || v.OK || v.First == "" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestRunRestart(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := RestartConfig{Config: config(t.TempDir()), LogSizes: []int64{1 << 20, 2 << 20}, Rounds: 2, Child: func(ctx context.Context) *exec.Cmd {
+	cfg := RestartConfig{Dir: t.TempDir(), Size: 100, SegmentSize: 512 << 10, LogSizes: []int64{1 << 20, 2 << 20}, Rounds: 2, Child: func(ctx context.Context) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, self)
 		cmd.Env = append(os.Environ(), childVariable+"=1")
 		return cmd
 	}}
-	cfg.SegmentSize = 512 << 10
 	run, err := RunRestart(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,17 @@ import (
 
 // RestartConfig describes how long it takes to open a store again.
 type RestartConfig struct {
-	Config
+	// Dir is where the stores are, each in a folder of its own.
+	Dir string
+	// Size is the length of each body.
+	Size int
+	// SegmentSize and DiskFloor are as in stratalog.Options.
+	SegmentSize int64
+	DiskFloor   int64
+	// Seed makes the bodies.
+	Seed uint64
+	// Progress, if not nil, is told how far the run is.
+	Progress load.Progress
 	// LogSizes are the lengths of the log in bytes, each a store of its own
 	// below Dir.
 	LogSizes []int64
@@ -26,7 +36,7 @@ type RestartConfig struct {
 	Rounds int
 	// Child makes the command that runs RunRestartChild with the configuration
 	// given as JSON on its standard input: a process of its own, to be killed.
-	Child func(ctx context.Context) *exec.Cmd `json:"-"`
+	Child func(ctx context.Context) *exec.Cmd
 }
 
 // Validate checks the numbers.
@@ -39,13 +49,13 @@ func (c *RestartConfig) Validate() error {
 			return fmt.Errorf("log size: %d is below 1 MiB", size)
 		}
 	}
+	if c.Size < 0 || c.Size > load.MaxBody {
+		return fmt.Errorf("size: %d is not in 0..%d", c.Size, load.MaxBody)
+	}
 	if c.Child == nil {
 		return errors.New("no command for the process that is killed")
 	}
-	if c.Load.Records == 0 && c.Load.Duration == 0 {
-		c.Load.Records = 1 // not used: the log's size decides
-	}
-	return c.Config.Validate()
+	return nil
 }
 
 // ChildConfig is what the process that fills a store is told.
@@ -136,9 +146,9 @@ func RunRestart(ctx context.Context, cfg RestartConfig) (run *load.Run, err erro
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	run = &load.Run{Schema: load.Schema, Engine: "stratalog", Workload: "restart", Started: time.Now().UTC(), Seed: cfg.Load.Seed,
+	run = &load.Run{Schema: load.Schema, Engine: "stratalog", Workload: "restart", Started: time.Now().UTC(), Seed: cfg.Seed,
 		Promise: promise(stratalog.Sync), Env: load.Environment(cfg.Dir),
-		Config: []load.Param{{Name: "bodies", Value: fmt.Sprint(cfg.Sizes.Max())}, {Name: "rounds", Value: fmt.Sprint(cfg.Rounds)}},
+		Config: []load.Param{{Name: "bodies", Value: fmt.Sprint(cfg.Size)}, {Name: "rounds", Value: fmt.Sprint(cfg.Rounds)}},
 		Notes: []string{"\"to open\" is until Open has returned, recovery and queues included; \"to append\" until an append was acknowledged as durable",
 			"cold means that the system was asked to forget the files; the kernel's own metadata stays"}}
 	meter := load.StartMeter()
@@ -158,7 +168,7 @@ func RunRestart(ctx context.Context, cfg RestartConfig) (run *load.Run, err erro
 		}
 	}
 	run.Usage = meter.Stop(0, 0)
-	run.Verified.How = "after the last opening of each kind, through the queue: every message acknowledged before, its place and its body"
+	run.Verified.How = "after the last opening of each kind, through the queue: every message that was acknowledged when the log was long enough, its place and its body"
 	run.Verified.OK = run.Verified.Missing == 0 && run.Verified.Wrong == 0
 	return run, nil
 }
@@ -179,7 +189,7 @@ func (c *RestartConfig) opens(ctx context.Context, run *load.Run, dir string, si
 	open, first := load.NewHistogram(), load.NewHistogram()
 	acked := int64(0)
 	for round := range c.Rounds {
-		c.Load.Progress.Tell(name, int64(round), int64(c.Rounds))
+		c.Progress.Tell(name, int64(round), int64(c.Rounds))
 		var err error
 		if acked, err = c.fill(ctx, dir, size, kill); err != nil {
 			return nil, err
@@ -218,7 +228,7 @@ func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill b
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	err = json.NewEncoder(in).Encode(ChildConfig{Dir: dir, Seed: c.Load.Seed, Size: c.Sizes.Max(), SegmentSize: c.SegmentSize,
+	err = json.NewEncoder(in).Encode(ChildConfig{Dir: dir, Seed: c.Seed, Size: c.Size, SegmentSize: c.SegmentSize,
 		DiskFloor: c.DiskFloor, Until: size, Kill: kill})
 	err = errors.Join(err, in.Close())
 	var said ready
@@ -228,6 +238,8 @@ func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill b
 	}
 	if kill && readErr == nil {
 		time.Sleep(20 * time.Millisecond) // into the midst of its next appends
+	}
+	if kill || readErr != nil {
 		_ = cmd.Process.Kill()
 	}
 	waitErr := cmd.Wait()
@@ -242,9 +254,9 @@ func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill b
 
 // openOnce opens the store and appends a message.
 func (c *RestartConfig) openOnce(ctx context.Context, dir string, open, first load.Histogram) error {
-	bodies := load.NewBodies(c.Load.Seed, c.Sizes)
+	bodies := load.NewBodies(c.Seed, load.FixedSize(c.Size))
 	start := time.Now()
-	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, DiskFloor: c.DiskFloor, MaxMessageSize: max(c.Sizes.Max(), 4<<20)})
+	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, DiskFloor: c.DiskFloor, MaxMessageSize: max(c.Size, 4<<20)})
 	if err != nil {
 		return err
 	}
@@ -267,7 +279,7 @@ func (c *RestartConfig) readBack(ctx context.Context, run *load.Run, dir string,
 		return err
 	}
 	defer r.Close()
-	bodies := load.NewBodies(c.Load.Seed, c.Sizes)
+	bodies := load.NewBodies(c.Seed, load.FixedSize(c.Size))
 	v, next := &run.Verified, int64(0)
 	var out stratalog.Records
 	err = readQueue(ctx, r, restartTopic, 0, 0, &out, func(rec *stratalog.Record) error {

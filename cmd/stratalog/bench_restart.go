@@ -29,10 +29,9 @@ page cache, and with the system asked to forget them. At the end all is read bac
 			if child {
 				return perf.RunRestartChild(cmd.Context(), a.in, a.out)
 			}
-			cfg.Sizes, cfg.SegmentSize, cfg.DiskFloor = load.FixedSize(int(size)), int64(segment), diskFloor(floor)
-			cfg.Topics, cfg.Queues, cfg.Load.Producers = 1, 1, 1
-			if cfg.Load.Seed == 0 {
-				cfg.Load.Seed = rand.Uint64()
+			cfg.Size, cfg.SegmentSize, cfg.DiskFloor = int(size), int64(segment), diskFloor(floor)
+			if cfg.Seed == 0 {
+				cfg.Seed = rand.Uint64()
 			}
 			cfg.LogSizes = nil
 			for text := range strings.SplitSeq(logs, ",") {
@@ -56,7 +55,7 @@ page cache, and with the system asked to forget them. At the end all is read bac
 				return err
 			}
 			return a.bench(func(dir string, progress load.Progress) (*load.Run, error) {
-				cfg.Dir, cfg.Load.Progress = dir, progress
+				cfg.Dir, cfg.Progress = dir, progress
 				return perf.RunRestart(cmd.Context(), cfg)
 			})
 		},
@@ -67,7 +66,7 @@ page cache, and with the system asked to forget them. At the end all is read bac
 	f.Var(&size, "size", "length of a body")
 	f.Var(&segment, "segment-size", segmentHelp)
 	f.Var(&floor, "disk-floor", floorHelp)
-	f.Uint64Var(&cfg.Load.Seed, "seed", 0, "seed of the bodies (0: a random one, printed)")
+	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of the bodies (0: a random one, printed)")
 	f.BoolVar(&child, "child", false, "be the process that fills the store")
 	_ = f.MarkHidden("child")
 	return cmd

@@ -52,8 +52,6 @@ type Spec struct {
 	Bodies *Bodies
 	// Seed makes random arrivals.
 	Seed uint64
-	// Interval is the width of the points of the series; 0 means a second.
-	Interval time.Duration
 	// Starts, if not nil, takes the time at which each message was due.
 	Starts   *Starts
 	Progress Progress
@@ -140,9 +138,6 @@ func NewGenerator(spec Spec, producers []Producer) (*Generator, error) {
 			}
 		}
 	}
-	if spec.Interval == 0 {
-		spec.Interval = time.Second
-	}
 	return &Generator{spec: spec, producers: producers, sent: make([]int64, spec.Producers), acked: make([]counter, spec.Producers)}, nil
 }
 
@@ -197,7 +192,7 @@ func (g *Generator) run(ctx context.Context, phase string, records int64, durati
 
 	workers := make([]*worker, g.spec.Producers)
 	errs := make([]error, g.spec.Producers)
-	line := NewTimeline(time.Time{}, g.spec.Interval)
+	line := NewTimeline(time.Time{}, Interval)
 	for p := range workers {
 		w := &worker{g: g, p: p, limit: math.MaxInt64, all: NewRecorder(line)}
 		if records > 0 {

@@ -87,6 +87,9 @@ type interval struct {
 	h       *hdrhistogram.Histogram
 }
 
+// Interval is the width of the intervals of a run's series.
+const Interval = time.Second
+
 // maxIntervals bounds a timeline; what comes later goes into the last one.
 const maxIntervals = 3600
 
