@@ -23,7 +23,7 @@ setup: ## install what is missing on this machine
 build: ## build the command line into bin/
 	$(GO) build -o bin/ ./cmd/...
 
-run: setup ## build, store a source tree as messages, read all back, compare each with its file
+run: ## build, store a source tree as messages, read all back, compare each with its file
 	$(GO) run ./cmd/stratalog demo --source "$(SOURCE)"
 
 test: setup ## all tests in full, then the short ones under the race detector

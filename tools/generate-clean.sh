@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 state() {
-	find . -path ./.git -prune -o -type f \( -name '*_gen.go' -o -name '*_gen_test.go' -o -path './docs/format/*' \) -print0 |
+	find . -path ./.git -prune -o -type f \( -name '*_gen.go' -o -name '*_gen_test.go' -o -path './docs/format/*' -o -name layouts.lock \) -print0 |
 		sort -z | xargs -0 sha256sum
 }
 

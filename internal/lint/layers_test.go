@@ -57,6 +57,13 @@ var layers = []layer{
 		"github.com/spf13/pflag", "github.com/vbauerster/mpb/...", "golang.org/x/sys/..."}},
 }
 
+// withFlags may take flags of a command line, withTesting import testing, outside
+// of tests.
+var (
+	withFlags   = []string{"cmd/...", "gen/cmd/...", "perf/...", "conformance/..."}
+	withTesting = []string{"internal/testutil/...", "perf/..."}
+)
+
 // siblings never import each other, nor dispatch, not even in tests: the root
 // wires them.
 var siblings = []string{"commitlog", "cq", "index", "rocksdb", "tiered/..."}
@@ -104,10 +111,8 @@ func (l layer) forbids(dir, path string) string {
 		if dir != "rocksdb" {
 			return "only rocksdb may use cgo"
 		}
-	case path == "testing" || path == "flag" && !strings.Contains(dir, "cmd") && !strings.HasPrefix(dir, "perf") && !strings.HasPrefix(dir, "conformance"):
-		if !strings.HasPrefix(dir, "internal/testutil") && !strings.HasPrefix(dir, "perf") {
-			return "not outside of tests"
-		}
+	case path == "flag" && !matchesAny(withFlags, dir), path == "testing" && !matchesAny(withTesting, dir):
+		return "not outside of tests"
 	case standard(path):
 	case !matchesAny(l.others, path):
 		return "not in the list of its layer"
