@@ -218,85 +218,71 @@ const (
 	behindCount
 )
 
-var zeroBlock [64 << 10]byte
-
-// firstNonZero returns the index of the first byte of b that is not zero, or -1.
-func firstNonZero(b []byte) int {
-	for base := 0; base < len(b); base += len(zeroBlock) {
-		piece := b[base:min(base+len(zeroBlock), len(b))]
-		if bytes.Equal(piece, zeroBlock[:len(piece)]) {
-			continue
-		}
-		for i, x := range piece {
-			if x != 0 {
-				return base + i
-			}
-		}
-	}
-	return -1
-}
-
-// lastNonZero returns the index of the last byte of b that is not zero, or -1.
-func lastNonZero(b []byte) int {
-	for end := len(b); end > 0; end -= min(end, len(zeroBlock)) {
-		from := end - min(end, len(zeroBlock))
-		piece := b[from:end]
-		if bytes.Equal(piece, zeroBlock[:len(piece)]) {
-			continue
-		}
-		for i := len(piece) - 1; i >= 0; i-- {
-			if piece[i] != 0 {
-				return from + i
-			}
-		}
-	}
-	return -1
-}
-
 // magicPrefix is what both record magics start with, big-endian.
 var magicPrefix = []byte{0xDA, 0xA3, 0x20}
 
 // lookBehind tells what stands in the log at or behind x. window is the most
-// that was ever appended beyond durable.
-func lookBehind(list *segmentList, ranges ourRanges, x, window int64) (behind, error) {
+// that was ever appended beyond durable, rest what is not zero there.
+func lookBehind(list *segmentList, ranges ourRanges, x, window int64, rest remains) (behind, error) {
 	found := behindZeros
-	var v codec.MessageView
 	for _, seg := range list.segs {
-		if seg.end() <= x {
-			continue
+		if r := rest.of(seg); r.end > 0 {
+			b, err := lookInto(seg, ranges, max(x, seg.base)-seg.base, r, x+window)
+			if err != nil || b == behindFar {
+				return b, err
+			}
+			found = max(found, b)
 		}
-		b := seg.file.Bytes()
-		from := int(max(0, x-seg.base))
-		for piece := from; piece < len(b); piece += populatePiece {
-			n := min(populatePiece, len(b)-piece)
-			if err := seg.file.Populate(int64(piece), int64(n)); err != nil {
-				return found, err
+	}
+	return found, nil
+}
+
+// lookInto looks for records of seg that start at or behind from; r is where
+// its bytes there are not zero. A record that ends beyond far proves more.
+func lookInto(seg *segment, ranges ourRanges, from int64, r remain, far int64) (behind, error) {
+	found := behindGarbage
+	b := seg.file.Bytes()
+	populated := max(from, r.start-4) // a record's first bytes may be zeros
+	populate := func(to int64) error {
+		for ; populated < to; populated += populatePiece {
+			if err := seg.file.Populate(populated, min(populatePiece, int64(len(b))-populated)); err != nil {
+				return err
 			}
 		}
-		if firstNonZero(b[from:]) < 0 {
-			continue
+		return nil
+	}
+	var v codec.MessageView
+	for i := r.start; i < r.end; {
+		// A magic may straddle the edge of two pieces.
+		to := min(i+populatePiece, r.end)
+		if err := populate(to); err != nil {
+			return found, err
 		}
-		found = max(found, behindGarbage)
-		for i := from; ; {
-			hit := bytes.Index(b[i:], magicPrefix)
-			if hit < 0 {
+		hit := bytes.Index(b[i:to], magicPrefix)
+		if hit < 0 {
+			if to == r.end {
 				break
 			}
-			start := i + hit - 4
-			i += hit + 1
-			if start < from {
-				continue
-			}
-			off := seg.base + int64(start)
-			kind, size, _ := examine(&v, b[start:], off, ranges.contains(off))
-			if kind != placeRecord {
-				continue
-			}
-			if off+int64(size) > x+window {
-				return behindFar, nil
-			}
-			found = behindNear
+			i = to - int64(len(magicPrefix)) + 1
+			continue
 		}
+		start := i + int64(hit) - 4
+		i += int64(hit) + 1
+		if start < from {
+			continue
+		}
+		if err := populate(min(start+int64(be32(b[start:])), int64(len(b)))); err != nil {
+			return found, err
+		}
+		off := seg.base + start
+		kind, size, _ := examine(&v, b[start:], off, ranges.contains(off))
+		if kind != placeRecord {
+			continue
+		}
+		if off+int64(size) > far {
+			return behindFar, nil
+		}
+		found = behindNear
 	}
 	return found, nil
 }

@@ -143,7 +143,15 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		lastStoreTime = max(lastStoreTime, s.View().StoreTimestamp())
 	}
 	end := s.off
-	tail, err := l.judgeTail(list, ranges, row, facts, end, window, s)
+	untouched := facts.untouched(end, s, list)
+	var rest remains
+	if !untouched {
+		var err error
+		if rest, err = survey(list, end); err != nil {
+			return err
+		}
+	}
+	tail, err := l.judgeTail(list, ranges, row, facts, end, window, s, rest)
 	if err != nil {
 		return err
 	}
@@ -168,12 +176,12 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		}
 		l.report.NewEpoch = true
 	}
-	if !facts.untouched(end, s, list) {
-		written, err := l.noteWritten(end, window)
+	if !untouched {
+		written, err := l.noteWritten(end, window, rest)
 		if err != nil {
 			return openError(contract.ComponentSidecar, err)
 		}
-		if err := l.cutTail(ctx, end, written); err != nil {
+		if err := l.cutTail(ctx, end, written, rest); err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
 	}
@@ -212,17 +220,14 @@ func (l *Log) trustedRanges(row startRow, facts startFacts) ourRanges {
 }
 
 // judgeTail applies the second table to what the scan met at end.
-func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end, window int64, s *scanner) (tailRow, error) {
+func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end, window int64, s *scanner, rest remains) (tailRow, error) {
 	if s.err != nil && !errors.Is(s.err, contract.ErrCorrupt) {
 		return tailRow{}, openError(contract.ComponentSegment, s.err) // a read error is no damage
 	}
 	known := l.knownDurable(facts)
-	b := behindZeros
-	if !facts.untouched(end, s, list) {
-		var err error
-		if b, err = lookBehind(list, ranges, end, window); err != nil {
-			return tailRow{}, openError(contract.ComponentSegment, err)
-		}
+	b, err := lookBehind(list, ranges, end, window, rest)
+	if err != nil {
+		return tailRow{}, openError(contract.ComponentSegment, err)
 	}
 	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b,
 		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end), short: end < known})

@@ -28,7 +28,7 @@ type interceptor interface {
 type wrapFS struct {
 	inner FS
 	ic    interceptor
-	holes bool // pass NextHole on
+	holes bool // pass NextHole and NextData on
 }
 
 // plain does an operation that has no result but its error.
@@ -153,6 +153,14 @@ func (f *wrapFile) Control(fn func(fd uintptr)) error {
 func (f *wrapFile) NextHole(off int64) (int64, error) {
 	if h, ok := f.inner.(interface{ NextHole(int64) (int64, error) }); ok && f.w.holes {
 		return h.NextHole(off)
+	}
+	return 0, pathErr("seek", f.path, errors.ErrUnsupported)
+}
+
+// NextData is NextHole for the next data.
+func (f *wrapFile) NextData(off int64) (int64, error) {
+	if h, ok := f.inner.(interface{ NextData(int64) (int64, error) }); ok && f.w.holes {
+		return h.NextData(off)
 	}
 	return 0, pathErr("seek", f.path, errors.ErrUnsupported)
 }
