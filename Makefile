@@ -12,7 +12,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 SOURCES = $(shell find . -name '*.go' -not -path './.git/*' -not -path './out/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers browser conformance conformance-full peers-java ci clean
+.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers peers-codecs browser conformance conformance-full peers-java ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,7 @@ gate-selftest: setup ## prove that the gate works; SHORT=1 tries each thing once
 
 generate: ## write the codecs anew from their schemas
 	$(GO) generate ./...
+	cd perf/peers/codecs/plain && $(GO) run ../../../../gen/cmd/layoutgen -in record.layout -out . -package plain
 
 generate-clean:
 	tools/generate-clean.sh
@@ -90,6 +91,9 @@ peers-java: ## the same workload on Java's store, in turn; ARGS are for conforma
 	tools/setup.sh --java
 	tools/conformance/build.sh 5.5.1
 	$(GO) run ./conformance/peersjava $(ARGS)
+
+peers-codecs: ## our codec beside vtprotobuf, msgp and FlatBuffers, on one message
+	cd perf/peers && $(GO) run ./codecs/compare
 
 browser: setup ## look at the report of the load generators in a headless browser
 	cd perf/browser && $(GO) test -count=1 -timeout 10m ./...

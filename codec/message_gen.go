@@ -85,6 +85,64 @@ func (m *Message) Size() int {
 // allocates nothing. The error is a *FieldError if a field is not legal or dst
 // is too short; dst is then as it was.
 func (m *Message) Encode(dst []byte) (int, error) {
+	// The widths are the first ones nearly always: then more is at fixed places.
+	if m.SysFlag&0x10 == 0 && m.SysFlag&0x20 == 0 && m.Magic != MessageMagicV2 {
+		if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
+			return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
+		}
+		if len(m.BornHost) != 8 {
+			return 0, badWidth("Message", "BornHost", 48, len(m.BornHost), 8)
+		}
+		if len(m.StoreHost) != 8 {
+			return 0, badWidth("Message", "StoreHost", 64, len(m.StoreHost), 8)
+		}
+		if len(m.Body) > 2147483647 {
+			return 0, outOfRange("Message", "Body", 84, int64(len(m.Body)), 0, int64(2147483647))
+		}
+		a3 := 88 + len(m.Body)
+		if len(m.Topic) > 127 {
+			return 0, outOfRange("Message", "Topic", a3, int64(len(m.Topic)), 0, int64(127))
+		}
+		a5 := a3 + 1 + len(m.Topic)
+		if len(m.Properties) > 32767 || uint(m.PropertiesReserve) > uint(32767-len(m.Properties)) {
+			return 0, outOfRange("Message", "Properties", a5, int64(len(m.Properties)+m.PropertiesReserve), 0, int64(32767))
+		}
+		a6 := a5 + 2 + len(m.Properties) + m.PropertiesReserve
+		if a6 > math.MaxInt32 {
+			return 0, outOfRange("Message", "TotalSize", 0, int64(a6), MessageMinSize, math.MaxInt32)
+		}
+		if len(dst) < a6 {
+			return 0, shortBuffer("Message", a6, len(dst))
+		}
+		dst = dst[:a6]
+		p0 := (*[88]byte)(dst)
+		binary.BigEndian.PutUint32(p0[0:4], uint32(a6))
+		binary.BigEndian.PutUint32(p0[4:8], uint32(m.Magic))
+		binary.BigEndian.PutUint32(p0[12:16], uint32(m.QueueID))
+		binary.BigEndian.PutUint32(p0[16:20], uint32(m.Flag))
+		binary.BigEndian.PutUint64(p0[20:28], uint64(m.QueueOffset))
+		binary.BigEndian.PutUint64(p0[28:36], uint64(m.PhysicalOffset))
+		binary.BigEndian.PutUint32(p0[36:40], uint32(m.SysFlag))
+		binary.BigEndian.PutUint64(p0[40:48], uint64(m.BornTimestamp))
+		*(*[8]byte)(p0[48:56]) = [8]byte(m.BornHost)
+		binary.BigEndian.PutUint64(p0[56:64], uint64(m.StoreTimestamp))
+		*(*[8]byte)(p0[64:72]) = [8]byte(m.StoreHost)
+		binary.BigEndian.PutUint32(p0[72:76], uint32(m.ReconsumeTimes))
+		binary.BigEndian.PutUint64(p0[76:84], uint64(m.PreparedTransactionOffset))
+		binary.BigEndian.PutUint32(p0[84:88], uint32(a3-(88)))
+		copy(dst[88:], m.Body)
+		p3 := (*[1]byte)(dst[a3:])
+		p3[0] = byte(a5 - (a3 + 1))
+		copy(dst[a3+1:], m.Topic)
+		p5 := (*[2]byte)(dst[a5:])
+		binary.BigEndian.PutUint16(p5[0:2], uint16(a6-(a5+2)))
+		copy(dst[a5+2:], m.Properties)
+		if m.PropertiesReserve > 0 {
+			clear(dst[a5+2+len(m.Properties) : a6])
+		}
+		binary.BigEndian.PutUint32(dst[8:12], uint32(crc32.ChecksumIEEE(m.Body)&0x7fffffff))
+		return a6, nil
+	}
 	if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
 		return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
 	}
