@@ -181,6 +181,9 @@ func (a *app) bench(do func(dir string, progress load.Progress) (*load.Run, erro
 		bar := newProgress(a.errOut)
 		run, err := do(dir, bar.tell)
 		bar.end()
+		if errors.Is(err, context.Canceled) && exitCode(err) == exitFailed {
+			err = context.Canceled // which call it ended does not matter
+		}
 		if run == nil {
 			return err
 		}

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,9 +27,6 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
-		if exitCode(err) == exitFailed && errors.Is(err, context.Canceled) {
-			err = context.Canceled // which call it ended does not matter
-		}
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	return a.finish(err)
