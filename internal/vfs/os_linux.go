@@ -475,3 +475,22 @@ func (f *osFile) NextHole(off int64) (int64, error) {
 	}
 	return at, nil
 }
+
+// NextData returns the first position at or behind off that may hold something
+// else than zeros, or the file's length.
+func (f *osFile) NextData(off int64) (int64, error) {
+	if err := f.hold("seek"); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	at, err := unix.Seek(f.fd, off, unix.SEEK_DATA)
+	if err == unix.ENXIO {
+		var st unix.Stat_t
+		err = unix.Fstat(f.fd, &st)
+		at = st.Size
+	}
+	if err != nil {
+		return 0, pathErr("seek", f.name, err)
+	}
+	return at, nil
+}
