@@ -39,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		{"verify --dir " + good + " --appended", exitFine, ""},
 		{"dump --dir " + good + " checkpoint", exitFine, ""},
 		{"dump --dir " + good + " stratalog/bound --json", exitFine, ""},
-		{"dump --record Checkpoint " + file, exitFine, ""},
+		{"dump --record QueueUnit " + file, exitFine, ""},
 
 		{"nonsense", exitFailed, "nonsense"},
 		{"verify extra --dir " + good, exitFailed, `unexpected argument "extra"; see stratalog verify --help`},

@@ -82,6 +82,10 @@ func TestChecksumsOfOthers(t *testing.T) {
 // TestEveryByte changes each byte of each kind of file: the parts still fill the
 // file, and where everything is covered by a checksum there is a finding.
 func TestEveryByte(t *testing.T) {
+	flips := []byte{0xff, 1, 0x80}
+	if testing.Short() {
+		flips = flips[:1]
+	}
 	for _, s := range samples(t) {
 		kind := kindOf(t, s.path, s.bytes)
 		intact := len(recordsOf(dumpAll(t, mem(s.path, s.bytes), kind, Options{Ours: all})))
@@ -91,7 +95,7 @@ func TestEveryByte(t *testing.T) {
 			if i >= 600 && i%step != 0 {
 				continue
 			}
-			for _, flip := range []byte{1, 0x80, 0xff} {
+			for _, flip := range flips {
 				b[i] ^= flip
 				got := dumpAll(t, mem(s.path, b), kind, Options{Ours: all})
 				bad := len(findings(got))
@@ -174,6 +178,22 @@ func TestIndex(t *testing.T) {
 	}
 	// More slots than there is room for.
 	dumpAll(t, mem(name, b), kindOf(t, name, b), Options{Slots: 1 << 60})
+}
+
+// TestFront: what stands behind a checkpoint is no zeros, or the file ends in it.
+func TestFront(t *testing.T) {
+	b := encode(t, 4096, &codec.Checkpoint{PhysicTimestamp: 1700000000123})
+	b[100], b[200] = 1, 1
+	got := dumpAll(t, mem("/s/checkpoint", b), kindOf(t, "/s/checkpoint", b), Options{})
+	if bad := findings(got); len(bad) != 1 || bad[0].off != 100 || bad[0].end != 201 || len(got) != 4 {
+		t.Errorf("%+v", got)
+	}
+	for _, n := range []int{0, 20, 47} {
+		got := dumpAll(t, mem("/s/checkpoint", b[:n]), kindOf(t, "/s/checkpoint", b), Options{})
+		if len(got) != 1 || got[0].kind != "finding" || !strings.Contains(got[0].reason, "needs 48 bytes") {
+			t.Errorf("%d bytes: %+v", n, got)
+		}
+	}
 }
 
 // TestExt: behind damage the next unit is found by what it holds.

@@ -173,7 +173,10 @@ func checkTimerSlot(v codec.RecordView, _ int64) *fault {
 // walkFront dumps a file with one record at its front and zeros behind it.
 func walkFront(w *walk) error {
 	info := mustInfo(w.kind.record)
-	end := min(int64(info.MinSize), w.size)
+	end := int64(info.MinSize)
+	if w.size < end {
+		return w.wrong(w.opt.From, w.size, &fault{record: info.Name, reason: fmt.Sprintf("needs %d bytes, the file has %d", end, w.size)}, nil, 0)
+	}
 	if err := w.units(units{info: info, end: end}); err != nil {
 		return err
 	}
