@@ -86,10 +86,10 @@ conformance-full: ## the same with 50 alternations and 100 kills of each side
 	tools/setup.sh --java
 	tools/conformance/run.sh full
 
-peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/peersjava
+peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/cmd/peersjava
 	tools/setup.sh --java
 	tools/conformance/build.sh 5.5.1
-	$(GO) run ./conformance/peersjava $(ARGS)
+	$(GO) run ./conformance/cmd/peersjava $(ARGS)
 
 browser: setup ## look at the report of the load generators in a headless browser
 	cd perf/browser && $(GO) test -count=1 -timeout 10m ./...
