@@ -125,6 +125,9 @@ type Options struct {
 	// Unclean tells that the last owner did not close the store (the abort
 	// file was there).
 	Unclean bool
+	// Stranger tells that another program has owned the store since this log was
+	// opened last: it may have appended, and cut what it took for invalid.
+	Stranger bool
 	// Offsets gives the next queue offsets at open and after a cut; default:
 	// a scan of the whole log.
 	Offsets OffsetSource

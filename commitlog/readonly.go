@@ -24,6 +24,8 @@ type ReadOnly struct {
 	// Sidecar tells what the sidecar's files were.
 	found    sidecarFound
 	appended bool
+	stranger bool // now
+	strange  bool // at any time since the state was read
 	salvage  bool
 	faults   []OpenFault
 }
@@ -38,17 +40,17 @@ type OpenFault struct {
 
 // OpenReadOnly opens the log in opt.Dir for reading. With appended, it sees up
 // to the last valid record, beyond the published bound. Of opt only FS,
-// Catalog, Dir, SegmentSize and NoVerifyReads count. A directory without a log
+// Catalog, Dir, SegmentSize, Stranger and NoVerifyReads count. A directory without a log
 // is contract.ErrNotFound; segments that are missing, also below the published
 // bound, are a *contract.CorruptionError.
 func OpenReadOnly(opt Options, appended bool) (*ReadOnly, error) {
-	return openReadOnly(opt, &ReadOnly{appended: appended})
+	return openReadOnly(opt, &ReadOnly{appended: appended, stranger: opt.Stranger, strange: opt.Stranger})
 }
 
 // OpenSalvage is OpenReadOnly for a log with segments missing and files that
 // are none: what is there can be read, and Faults tells the rest.
 func OpenSalvage(opt Options, appended bool) (*ReadOnly, error) {
-	return openReadOnly(opt, &ReadOnly{appended: appended, salvage: true})
+	return openReadOnly(opt, &ReadOnly{appended: appended, salvage: true, stranger: opt.Stranger, strange: opt.Stranger})
 }
 
 func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
@@ -76,6 +78,11 @@ func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
 	return r, nil
 }
 
+// Stranger tells whether another program owns the log, or has since its owner
+// closed it or died: then the published bound is not the end, and what stands
+// behind it need not be as the owner writes it. It counts from the next Refresh.
+func (r *ReadOnly) Stranger(is bool) { r.stranger, r.strange = is, r.strange || is }
+
 // Refresh takes up segments and a bound that the owner published since. If it
 // fails, r sees what it saw before.
 func (r *ReadOnly) Refresh() error {
@@ -87,6 +94,9 @@ func (r *ReadOnly) Refresh() error {
 	r.size = list.size
 	if r.found.state == sideOK {
 		ranges := r.side.ranges()
+		if r.strange {
+			ranges.endAt(contract.Offset(r.side.state.End))
+		}
 		r.ranges.Store(&ranges)
 	}
 	list.release(old)
@@ -95,7 +105,7 @@ func (r *ReadOnly) Refresh() error {
 	if known {
 		end = min(bound, list.end()) // beyond it only when salvaging
 	}
-	if !known || r.appended {
+	if !known || r.appended || r.stranger {
 		s := newScanner(list, *r.ranges.Load(), max(end, list.lastRun()), list.end())
 		for s.Next() {
 		}
@@ -385,7 +395,7 @@ func damagedSlots(fsys vfs.FS, name string, size int64, parse func([]byte) error
 	return damaged
 }
 
-// Bounded reports whether the end comes from a published bound.
+// Bounded reports whether there is a published bound, below which all was durable.
 func (r *ReadOnly) Bounded() bool { return r.found.bound == sideOK && r.found.state == sideOK }
 
 // Epochs returns the epoch table, empty without a sidecar.

@@ -13,6 +13,7 @@ type startFacts struct {
 	bound    sideStatus // the bound file
 	clean    bool       // state: the log was closed after this was written
 	abort    bool       // the store's abort file was there
+	stranger bool       // another program has owned the store since
 	matches  bool       // state's fingerprint equals the log's end and first segment
 	where    boundPlace // where the bound lies
 }
@@ -87,10 +88,13 @@ var startTable = []startRow{
 		return f.segments && sidecarOK(f) && f.clean && (f.where == boundBelow || !f.matches && f.where == boundInside)
 	}},
 	{"not closed", startAtBound, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundInside
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && !f.stranger && f.where == boundInside
 	}},
 	{"not closed, segments at the bound gone", startRefuseLost, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundBelow
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && !f.stranger && f.where == boundBelow
+	}},
+	{"not closed by another program", startAll, true, func(f startFacts) bool {
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.stranger && f.where != boundBeyond
 	}},
 	{"closed by another program", startAll, true, func(f startFacts) bool {
 		return f.segments && sidecarOK(f) && !f.clean && !f.abort && f.where != boundBeyond
