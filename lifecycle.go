@@ -190,7 +190,7 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	s.report.Queues = s.queues.LoadReport()
 
 	opt := s.opt.log()
-	opt.Unclean, opt.Stranger = s.report.Unclean, s.report.Stranger
+	opt.Unclean, opt.Stranger, opt.Covered = s.report.Unclean, s.report.Stranger, s.queues.MaxPhysical()
 	if s.log, err = commitlog.Open(ctx, opt); err != nil {
 		return err
 	}

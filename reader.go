@@ -37,7 +37,10 @@ type Reader struct {
 	queues *cq.Store
 	// badQueues says, when salvaging, why there are no queues.
 	badQueues error
-	closed    atomic.Bool
+	// led is where the record ends that the last queue entry leads to, also if that
+	// lies beyond the end.
+	led    Offset
+	closed atomic.Bool
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
@@ -80,6 +83,12 @@ func (r *Reader) stranger() bool {
 	return err == nil && info.Size > 0
 }
 
+// unclean tells whether the store is open, or was not closed.
+func (r *Reader) unclean() bool {
+	_, err := r.opt.FS.Stat(path.Join(r.opt.Dir, abortName))
+	return err == nil
+}
+
 // openQueues opens the consume queues and leaves out, in memory, what lies
 // beyond the log that may be seen.
 func (r *Reader) openQueues() (*cq.Store, error) {
@@ -93,6 +102,14 @@ func (r *Reader) openQueues() (*cq.Store, error) {
 		return r.noQueues(opt, err)
 	}
 	r.badQueues = nil
+	r.led = queues.MaxPhysical()
+	// Entries that lead beyond the last valid record, or bytes there that are none,
+	// tell that there may be more.
+	if _, _, torn := r.log.Tail(); torn != nil && r.led != r.log.Confirmed() || r.led > r.log.Confirmed() {
+		if err := r.log.PassOver(); err != nil {
+			return nil, errors.Join(err, queues.Close())
+		}
+	}
 	if _, err := queues.TruncateAbove(r.log.Confirmed(), nil, nil); err != nil {
 		return nil, errors.Join(err, queues.Close())
 	}
@@ -265,8 +282,7 @@ func (r *Reader) Inspect() Inspection {
 	if id := r.log.ID(); id != ([16]byte{}) {
 		in.LogID = fmt.Sprintf("%x", id)
 	}
-	_, err := r.opt.FS.Stat(path.Join(r.opt.Dir, abortName))
-	in.Unclean, in.Stranger = err == nil, r.stranger()
+	in.Unclean, in.Stranger = r.unclean(), r.stranger()
 	for _, s := range r.log.Segments() {
 		in.Segments = append(in.Segments, SegmentInfo{Base: s.Base, Size: s.Size, Path: s.Path})
 	}

@@ -3,6 +3,7 @@ package stratalog
 import (
 	"context"
 	"path"
+	"slices"
 	"testing"
 
 	"github.com/stratalog/stratalog/codec"
@@ -242,4 +243,88 @@ func TestLockFileIsClearedOnce(t *testing.T) {
 		t.Errorf("closed: stranger %v, cleared %d times", s.Report().Stranger, cleared)
 	}
 	closeClean(t, s)
+}
+
+// withoutSidecar takes our own files away, as if a broker alone had written here.
+func withoutSidecar(t *testing.T, sim *vfs.Sim, opt Options) {
+	t.Helper()
+	for _, name := range []string{"state", "bound", "cursors"} {
+		if err := sim.Remove(path.Join(opt.Dir, "stratalog", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBytesBehindClosedLog: a broker that recovers cuts in memory only, so that a
+// directory it closed may have bytes behind the last record. They are let go if the
+// last queue entry leads to that record; a record that is damaged has an entry, and
+// must not be taken for such bytes.
+func TestBytesBehindClosedLog(t *testing.T) {
+	stale, opt := smallStore(t, false)
+	end := logEnd(t, stale, opt)
+	withoutSidecar(t, stale, opt)
+	damaged := stale.Kill()
+	seg, at := segment(opt, int64(end)/opt.SegmentSize), int64(end)%opt.SegmentSize
+	writeFile(t, stale, seg, at, []byte("stale bytes"), false)
+	flip(t, damaged, seg, at-100)
+
+	verify := func(sim *vfs.Sim) (kinds []string) {
+		opt.FS = sim
+		r, err := OpenReader(context.Background(), opt, ReaderOptions{Salvage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := r.Verify(context.Background(), func(f Finding) {
+			if f.File == seg {
+				kinds = append(kinds, string(f.Severity)+" "+f.Kind)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return kinds
+	}
+	if got := verify(stale); !slices.Equal(got, []string{"note torn-tail"}) {
+		t.Errorf("stale bytes: verify found %q", got)
+	}
+	if got := verify(damaged); !slices.Equal(got, []string{"fault damage"}) {
+		t.Errorf("a damaged last record: verify found %q", got)
+	}
+	opt.FS = damaged
+	if s, err := Open(context.Background(), opt); err == nil {
+		abandon(t, s)
+		t.Error("opened with a damaged last record")
+	}
+	opt.FS = stale
+	s := start(t, opt)
+	if l := s.Report().Log; l.Tail != "bytes behind the last entry of a closed log, no bound" || l.Cut.Start != end {
+		t.Errorf("%+v", l)
+	}
+	closeClean(t, s)
+}
+
+// A reader of a log without a bound goes on behind a damaged record: what follows
+// is there, and only the record itself is an error.
+func TestReaderPassesOverDamage(t *testing.T) {
+	sim, opt := smallStore(t, false)
+	end := logEnd(t, sim, opt)
+	withoutSidecar(t, sim, opt)
+	flipRecord(t, sim, opt, 5)
+	opt.FS = sim
+	r, err := OpenReader(context.Background(), opt, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		if got := r.log.Confirmed(); got != end {
+			t.Errorf("the log ends at %d, want %d", got, end)
+		}
+		if _, max := r.QueueRange("t", 0); max != 60 {
+			t.Errorf("queue 0 ends at %d, want 60", max)
+		}
+		if err := r.Refresh(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -27,6 +27,7 @@ type ReadOnly struct {
 	stranger bool // now
 	strange  bool // at any time since the state was read
 	salvage  bool
+	over     bool // see PassOver
 	faults   []OpenFault
 }
 
@@ -106,10 +107,7 @@ func (r *ReadOnly) Refresh() error {
 		end = min(bound, list.end()) // beyond it only when salvaging
 	}
 	if !known || r.appended || r.stranger {
-		s := newScanner(list, *r.ranges.Load(), max(end, list.lastRun()), list.end())
-		for s.Next() {
-		}
-		end = s.off
+		end = r.lastValid(list, max(end, list.lastRun()))
 	}
 	// The owner may have truncated: then all go back.
 	r.lower(end)
@@ -117,6 +115,67 @@ func (r *ReadOnly) Refresh() error {
 	r.durable.Store(end)
 	r.publish()
 	return nil
+}
+
+// OpenEnded tells that the log ends where its last valid record does, and not at
+// a published bound: then what is invalid there may be damage.
+func (r *ReadOnly) OpenEnded() bool { return !r.Bounded() || r.stranger }
+
+// PassOver goes on behind what is invalid at the end of an open-ended log, if a
+// valid record stands there: then it is damage, which reads and Verify meet at its
+// place. It holds for each Refresh from now on.
+func (r *ReadOnly) PassOver() error {
+	if r.over || !r.OpenEnded() {
+		return nil
+	}
+	r.over = true
+	return r.Refresh()
+}
+
+// lastValid returns where the records from from on end.
+func (r *ReadOnly) lastValid(list *segmentList, from int64) int64 {
+	ranges := *r.ranges.Load()
+	for at, end := from, from; ; {
+		s := newScanner(list, ranges, at, list.end())
+		for s.Next() {
+		}
+		if s.off > at {
+			end = s.off
+		}
+		if !r.over || !r.OpenEnded() {
+			return end
+		}
+		if at = nextValid(list, ranges, s.off); at < 0 {
+			return end
+		}
+	}
+}
+
+// nextValid returns the first place behind x where a record or the mark at the end
+// of a segment stands, -1 if there is none or it cannot be read.
+func nextValid(list *segmentList, ranges ourRanges, x int64) int64 {
+	var v codec.MessageView
+	for _, seg := range list.segs {
+		if seg.end() <= x {
+			continue
+		}
+		from := max(x, seg.base)
+		if seg.populateTo(seg.end()-seg.base) != nil {
+			return -1
+		}
+		whole := seg.file.Bytes()
+		if firstNonZero(whole[from-seg.base:]) < 0 {
+			continue
+		}
+		// An owner writes in order: what became valid meanwhile is no damage.
+		if kind, _, _ := examine(&v, whole[from-seg.base:], from, ranges.contains(from)); kind == placeRecord {
+			return from
+		}
+		if next := resync(seg, whole, ranges, from, seg.end()); next < seg.end() {
+			return next
+		}
+	}
+	return -1
 }
 
 // refreshTries is how often the directory is read again when it changes in

@@ -240,6 +240,7 @@ func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts
 		}
 	}
 	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort || facts.leftOpen(), behind: b,
+		covered:  end > 0 && int64(l.opt.Covered) == end,
 		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end), short: end < known})
 	if tail.action == tailDamage && l.opt.broken == brokenCutBelowBound {
 		tail.action = tailCut

@@ -122,6 +122,8 @@ type tailFacts struct {
 	// matters at the bound only: one at which no record ends is not this log's,
 	// or damage lies below it.
 	anchored bool
+	// covered: the last entry of the queues leads to the record before the place.
+	covered bool
 	// short: the place lies below what was durable by any part of the sidecar.
 	short bool
 }
@@ -162,7 +164,10 @@ var tailTable = []tailRow{
 		return !f.short && !f.bounded && f.behind == behindNear
 	}},
 	{"bytes behind the end of a closed log, no bound", tailDamage, func(f tailFacts) bool {
-		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage
+		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage && !f.covered
+	}},
+	{"bytes behind the last entry of a closed log, no bound", tailCut, func(f tailFacts) bool {
+		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage && f.covered
 	}},
 }
 

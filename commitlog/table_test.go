@@ -39,8 +39,9 @@ func TestRecoveryTables(t *testing.T) {
 		}
 	}
 	for b := range behindCount {
-		for bits := range 32 {
-			f := tailFacts{short: bits&16 != 0, bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0}
+		for bits := range 64 {
+			f := tailFacts{short: bits&16 != 0, bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0,
+				covered: bits&32 != 0}
 			combinations++
 			n := 0
 			for _, row := range tailTable {
@@ -54,7 +55,7 @@ func TestRecoveryTables(t *testing.T) {
 			}
 		}
 	}
-	if combinations != 2*4*4*48+4*32 || len(hit) != len(startTable)+len(tailTable) {
+	if combinations != 2*4*4*48+4*64 || len(hit) != len(startTable)+len(tailTable) {
 		t.Fatalf("%d combinations, %d rows hit", combinations, len(hit))
 	}
 }
@@ -202,6 +203,7 @@ func TestEveryRow(t *testing.T) {
 		{"closed by Java", false, false, nil, "closed by another program", "nothing behind", false},
 		{"killed, abort removed, torn tail", false, false, write(end, []byte("junk")), "closed by another program", "torn tail, no bound, not closed", false},
 		{"closed by Java, bytes behind", false, false, write(end, []byte("junk")), "closed by another program", "bytes behind the end of a closed log, no bound", true},
+		{"junk behind what a broker closed, covered", true, false, both(noSide, write(end, []byte("junk"))), "no sidecar", "bytes behind the last entry of a closed log, no bound", false},
 		{"torn tail", false, true, write(end, []byte("junk")), "not closed", "torn tail above the bound", false},
 		{"near", false, true, farther(100), "not closed", "torn tail above the bound", false},
 		{"torn tail, no bound", false, true, both(last, noSide), "no sidecar", "torn tail, no bound, not closed", false},
@@ -215,6 +217,9 @@ func TestEveryRow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sim, opt, _ := made(t, c.clean)
 			opt.Unclean, opt.Stranger = c.abort, strings.Contains(c.name, "Java")
+			if strings.Contains(c.name, "covered") {
+				opt.Covered = end
+			}
 			if c.change != nil {
 				c.change(t, sim)
 			}
