@@ -328,3 +328,72 @@ func TestReaderPassesOverDamage(t *testing.T) {
 		}
 	}
 }
+
+// TestNextSegmentDeleted: a broker that is started by mistake beside us deletes the
+// empty segment that stands ready. The log then makes another one at the roll; it
+// once acknowledged records into the file without a name.
+func TestNextSegmentDeleted(t *testing.T) {
+	for name, closed := range map[string]bool{"killed": false, "closed": true} {
+		t.Run(name, func(t *testing.T) {
+			sim := vfs.NewSim()
+			opt := testOptions(sim, "/root/store")
+			opt.SegmentSize, opt.QueueFileSize = 16<<10, 400
+			s := start(t, opt)
+			acked := 0
+			put := func(n int) {
+				for range n {
+					mustAppend(t, s, &Message{Topic: "t", Body: body(acked)}, Sync)
+					acked++
+				}
+			}
+			for range 3 {
+				var next string
+				until(t, "the next segment is there", func() bool {
+					put(1)
+					segments := s.log.Segments()
+					next = segment(opt, int64(segments[len(segments)-1].Base)/opt.SegmentSize+1)
+					_, err := sim.Stat(next)
+					return err == nil
+				}, nil)
+				if err := sim.Remove(next); err != nil {
+					t.Fatal(err)
+				}
+				for before := s.log.Stats().Rolls; s.log.Stats().Rolls == before; {
+					put(1)
+				}
+				put(5)
+			}
+			image := sim
+			if closed {
+				closeClean(t, s)
+			} else {
+				image = sim.Crash(vfs.AllOld())
+				defer closeClean(t, s)
+			}
+			opt.FS = image
+			again := start(t, opt)
+			if _, end := again.QueueRange("t", 0); end != int64(acked) {
+				t.Errorf("%d records, %d were acknowledged", end, acked)
+			}
+			closeClean(t, again)
+		})
+	}
+}
+
+// A store whose next segment was deleted is closed in order all the same.
+func TestCloseNextSegmentDeleted(t *testing.T) {
+	sim, opt := smallStore(t, false)
+	s := start(t, opt)
+	var next string
+	until(t, "the next segment is there", func() bool {
+		mustAppend(t, s, &Message{Topic: "t", Body: body(1)}, Sync)
+		segments := s.log.Segments()
+		next = segment(opt, int64(segments[len(segments)-1].Base)/opt.SegmentSize+1)
+		_, err := sim.Stat(next)
+		return err == nil
+	}, nil)
+	if err := sim.Remove(next); err != nil {
+		t.Fatal(err)
+	}
+	closeClean(t, s)
+}

@@ -134,7 +134,7 @@ func (e *env) dir() string {
 
 // A testCase is run once for each version.
 type testCase struct {
-	group string // a to g, as in the list of what is shown
+	group string // a to h, as in the list of what is shown
 	name  string
 	run   func(e *env) error
 	// notYet says what has to be built before the case can pass, known which

@@ -478,6 +478,10 @@ func (l *osLock) Close() error {
 	if l.fd < 0 {
 		return pathErr("unlock", l.path, fs.ErrClosed)
 	}
+	// Closing alone would not do while a child that is being started has a copy
+	// of the descriptor.
+	lk := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: 0, Len: 1}
+	_ = retryEINTR(func() error { return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &lk) })
 	err := unix.Close(l.fd)
 	l.fd = -1
 	if err == unix.EINTR {
