@@ -87,10 +87,10 @@ conformance-full: ## the same with 50 alternations and 100 kills of each side
 	tools/setup.sh --java
 	tools/conformance/run.sh full
 
-peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/peersjava
+peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/cmd/peersjava
 	tools/setup.sh --java
 	tools/conformance/build.sh 5.5.1
-	$(GO) run ./conformance/peersjava $(ARGS)
+	$(GO) run ./conformance/cmd/peersjava $(ARGS)
 
 peers-codecs: ## our codec beside vtprotobuf, msgp and FlatBuffers, on one message
 	cd perf/peers && $(GO) run ./codecs/compare

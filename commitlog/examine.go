@@ -48,6 +48,13 @@ func (r ourRanges) contains(off int64) bool {
 	return false
 }
 
+// endAt leaves nothing at or behind end in the ranges.
+func (r ourRanges) endAt(end contract.Offset) {
+	for i := range r {
+		r[i].End = min(r[i].End, end)
+	}
+}
+
 // examine judges the bytes b, which run from off to the end of its segment.
 // With ours set, the record must carry an exact, right checksum. On
 // placeRecord v holds the record and size its length; on placeBlank size is

@@ -392,7 +392,7 @@ type osLock struct {
 // the name was replaced in between.
 const lockAttempts = 8
 
-func lockFile(native string) (io.Closer, error) {
+func lockFile(native string) (Lock, error) {
 	for range lockAttempts {
 		fd, stale, err := tryLock(native)
 		if err != nil {
@@ -448,12 +448,40 @@ func lockDescriptor(fd int, native string) (stale bool, err error) {
 	return err == nil && (held.Dev != named.Dev || held.Ino != named.Ino), err
 }
 
+func (l *osLock) Size() (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fd < 0 {
+		return 0, pathErr("stat", l.path, fs.ErrClosed)
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(l.fd, &st)
+	return st.Size, pathErr("stat", l.path, err)
+}
+
+func (l *osLock) Clear() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fd < 0 {
+		return pathErr("truncate", l.path, fs.ErrClosed)
+	}
+	err := retryEINTR(func() error { return unix.Ftruncate(l.fd, 0) })
+	if err == nil {
+		err = unix.Fsync(l.fd) // never tried again: see osFile.Sync
+	}
+	return pathErr("truncate", l.path, err)
+}
+
 func (l *osLock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fd < 0 {
 		return pathErr("unlock", l.path, fs.ErrClosed)
 	}
+	// Closing alone would not do while a child that is being started has a copy
+	// of the descriptor.
+	lk := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: 0, Len: 1}
+	_ = retryEINTR(func() error { return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &lk) })
 	err := unix.Close(l.fd)
 	l.fd = -1
 	if err == unix.EINTR {

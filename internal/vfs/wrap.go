@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 )
 
 // verdict is what an interceptor wants done about an operation.
@@ -110,8 +109,8 @@ func (w *wrapFS) Free(path string) (int64, error) {
 	return giving(w, Op{Kind: OpFree, Path: path}, func() (int64, error) { return w.inner.Free(path) })
 }
 
-func (w *wrapFS) Lock(path string) (io.Closer, error) {
-	return giving(w, Op{Kind: OpLock, Path: path}, func() (io.Closer, error) {
+func (w *wrapFS) Lock(path string) (Lock, error) {
+	return giving(w, Op{Kind: OpLock, Path: path}, func() (Lock, error) {
 		c, err := w.inner.Lock(path)
 		if err != nil {
 			return nil, err
@@ -122,8 +121,16 @@ func (w *wrapFS) Lock(path string) (io.Closer, error) {
 
 type wrapLock struct {
 	w     *wrapFS
-	inner io.Closer
+	inner Lock
 	path  string
+}
+
+func (l *wrapLock) Size() (int64, error) {
+	return giving(l.w, Op{Kind: OpStat, Path: l.path}, l.inner.Size)
+}
+
+func (l *wrapLock) Clear() error {
+	return l.w.plain(Op{Kind: OpTruncate, Path: l.path}, l.inner.Clear)
 }
 
 func (l *wrapLock) Close() error {
