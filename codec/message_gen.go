@@ -13,6 +13,8 @@ import (
 const (
 	// MessageMinSize is the size in bytes of the smallest Message.
 	MessageMinSize = 91
+	// MessageMagicOffset is where Magic starts, in bytes from the start of the record.
+	MessageMagicOffset = 4
 	// MessageMagicV1 marks a record whose topic has at most 127 bytes.
 	MessageMagicV1 uint32 = 0xDAA320A7
 	// MessageMagicV2 marks a record whose topic has at most 32767 bytes.
@@ -42,13 +44,13 @@ type Message struct {
 	SysFlag int32
 	// BornTimestamp is the producer's time.
 	BornTimestamp int64
-	// BornHost is the producer's address and port: 8 bytes, or 20 with
+	// BornHost is the producer's address and port: a HostV4, or a HostV6 with
 	// SysFlagBornHostV6. AppendHost makes it.
 	BornHost []byte
 	// StoreTimestamp is the time of storing, which never decreases along the
 	// log. It is known only when the record is placed.
 	StoreTimestamp int64
-	// StoreHost is the address and port of the store: 8 bytes, or 20 with
+	// StoreHost is the address and port of the store: a HostV4, or a HostV6 with
 	// SysFlagStoreHostV6.
 	StoreHost []byte
 	// ReconsumeTimes counts redeliveries.
@@ -315,7 +317,7 @@ func (v *MessageView) BornTimestamp() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[40:48]))
 }
 
-// BornHost is the producer's address and port: 8 bytes, or 20 with
+// BornHost is the producer's address and port: a HostV4, or a HostV6 with
 // SysFlagBornHostV6. AppendHost makes it.
 func (v *MessageView) BornHost() []byte {
 	return v.b[48:v.a1:v.a1]
@@ -327,7 +329,7 @@ func (v *MessageView) StoreTimestamp() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[v.a1 : v.a1+8]))
 }
 
-// StoreHost is the address and port of the store: 8 bytes, or 20 with
+// StoreHost is the address and port of the store: a HostV4, or a HostV6 with
 // SysFlagStoreHostV6.
 func (v *MessageView) StoreHost() []byte {
 	return v.b[v.a1+8 : v.a2 : v.a2]
@@ -400,6 +402,8 @@ const (
 	BlankSize = 8
 	// BlankMagic is the value of Magic that Encode writes.
 	BlankMagic uint32 = 0xCBD43194
+	// BlankMagicOffset is where Magic starts, in bytes from the start of the record.
+	BlankMagicOffset = 4
 )
 
 // Blank fills the end of a segment: the rest of the file behind it holds no
@@ -474,6 +478,225 @@ func (v *BlankView) Size() int32 {
 // Magic is BlankMagic.
 func (v *BlankView) Magic() uint32 {
 	return binary.BigEndian.Uint32(v.p[4:8])
+}
+
+// Constants of HostV4.
+const (
+	// HostV4Size is the size of a HostV4 in bytes.
+	HostV4Size = 8
+)
+
+// HostV4 is a host with an IPv4 address.
+type HostV4 struct {
+	// Address is the IPv4 address.
+	Address [4]byte
+	// Port is the port.
+	Port int32
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *HostV4) Encode(dst []byte) (int, error) {
+	if len(dst) < HostV4Size {
+		return 0, shortBuffer("HostV4", HostV4Size, len(dst))
+	}
+	p0 := (*[8]byte)(dst)
+	*(*[4]byte)(p0[0:4]) = m.Address
+	binary.BigEndian.PutUint32(p0[4:8], uint32(m.Port))
+	return HostV4Size, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *HostV4) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, HostV4Size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+HostV4Size])
+	return dst[:len(dst)+n], err
+}
+
+// HostV4View reads a HostV4 in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type HostV4View struct {
+	p *[HostV4Size]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *HostV4View) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a HostV4 and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *HostV4View) Parse(b []byte) error {
+	if len(b) < HostV4Size {
+		return truncated("HostV4", len(b), []span{{"Address", 0, 4}, {"Port", 4, 8}})
+	}
+	h := (*[HostV4Size]byte)(b)
+	v.p = h
+	return nil
+}
+
+// Address is the IPv4 address.
+func (v *HostV4View) Address() [4]byte {
+	return [4]byte(v.p[0:4])
+}
+
+// Port is the port.
+func (v *HostV4View) Port() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[4:8]))
+}
+
+// Constants of HostV6.
+const (
+	// HostV6Size is the size of a HostV6 in bytes.
+	HostV6Size = 20
+)
+
+// HostV6 is a host with an IPv6 address.
+type HostV6 struct {
+	// Address is the IPv6 address.
+	Address [16]byte
+	// Port is the port.
+	Port int32
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *HostV6) Encode(dst []byte) (int, error) {
+	if len(dst) < HostV6Size {
+		return 0, shortBuffer("HostV6", HostV6Size, len(dst))
+	}
+	p0 := (*[20]byte)(dst)
+	*(*[16]byte)(p0[0:16]) = m.Address
+	binary.BigEndian.PutUint32(p0[16:20], uint32(m.Port))
+	return HostV6Size, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *HostV6) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, HostV6Size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+HostV6Size])
+	return dst[:len(dst)+n], err
+}
+
+// HostV6View reads a HostV6 in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type HostV6View struct {
+	p *[HostV6Size]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *HostV6View) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a HostV6 and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *HostV6View) Parse(b []byte) error {
+	if len(b) < HostV6Size {
+		return truncated("HostV6", len(b), []span{{"Address", 0, 16}, {"Port", 16, 20}})
+	}
+	h := (*[HostV6Size]byte)(b)
+	v.p = h
+	return nil
+}
+
+// Address is the IPv6 address.
+func (v *HostV6View) Address() [16]byte {
+	return [16]byte(v.p[0:16])
+}
+
+// Port is the port.
+func (v *HostV6View) Port() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[16:20]))
+}
+
+// Constants of StoredID.
+const (
+	// StoredIDMinSize is the size in bytes of the smallest StoredID.
+	StoredIDMinSize = 8
+)
+
+// StoredID names a stored message: Java's tools write it in upper-case hex. It
+// stands in no file.
+type StoredID struct {
+	// StoreHost is the message's StoreHost.
+	StoreHost []byte
+	// PhysicalOffset is the message's place in the log.
+	PhysicalOffset int64
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *StoredID) Size() int {
+	n := StoredIDMinSize + len(m.StoreHost)
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *StoredID) Encode(dst []byte) (int, error) {
+	a1 := 0 + len(m.StoreHost)
+	if len(dst) < a1+8 {
+		return 0, shortBuffer("StoredID", a1+8, len(dst))
+	}
+	dst = dst[:a1+8]
+	copy(dst[0:], m.StoreHost)
+	p1 := (*[8]byte)(dst[a1:])
+	binary.BigEndian.PutUint64(p1[0:8], uint64(m.PhysicalOffset))
+	return a1 + 8, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *StoredID) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// StoredIDView reads a StoredID in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type StoredIDView struct {
+	b  []byte
+	a1 int
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *StoredIDView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b is a StoredID, to its end, and makes v a view of it.
+// The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *StoredIDView) Parse(b []byte) error {
+	if len(b)-8 < 0 {
+		return truncated("StoredID", len(b), []span{{"PhysicalOffset", 0, 8}})
+	}
+	a1 := len(b) - 8
+	if len(b) < a1+8 {
+		return truncated("StoredID", len(b), []span{{"PhysicalOffset", a1, a1 + 8}})
+	}
+	v.b = b[: a1+8 : a1+8]
+	v.a1 = a1
+	return nil
+}
+
+// StoreHost is the message's StoreHost.
+func (v *StoredIDView) StoreHost() []byte {
+	return v.b[0:v.a1:v.a1]
+}
+
+// PhysicalOffset is the message's place in the log.
+func (v *StoredIDView) PhysicalOffset() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[v.a1 : v.a1+8]))
 }
 
 // Constants of SubMessage.

@@ -2,7 +2,6 @@ package commitlog
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 
 	"github.com/stratalog/stratalog/codec"
@@ -53,11 +52,10 @@ func (r ourRanges) contains(off int64) bool {
 // placeRecord v holds the record and size its length; on placeBlank size is
 // what is left of the segment.
 func examine(v *codec.MessageView, b []byte, off int64, ours bool) (kind placeKind, size int, err error) {
-	if len(b) < codec.BlankSize {
-		return placeInvalid, 0, errSegmentRest
-	}
-	total, magic := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	total, magic, ok := codec.PeekMessage(b)
 	switch {
+	case !ok:
+		return placeInvalid, 0, errSegmentRest
 	case total == 0 && magic == 0:
 		return placeZero, 0, nil
 	case total == 0 || magic == 0:
@@ -170,7 +168,8 @@ func (s *scanner) populate(rel int64) bool {
 	size := s.seg.file.Size()
 	need := min(rel+codec.BlankSize, size)
 	if need <= s.populated && size-rel >= codec.BlankSize {
-		need = min(rel+int64(be32(s.seg.file.Bytes()[rel:])), size)
+		total, _, _ := codec.PeekMessage(s.seg.file.Bytes()[rel:])
+		need = min(rel+int64(total), size)
 	}
 	if need <= s.populated {
 		return true
@@ -253,9 +252,6 @@ func lastNonZero(b []byte) int {
 	return -1
 }
 
-// magicPrefix is what both record magics start with, big-endian.
-var magicPrefix = []byte{0xDA, 0xA3, 0x20}
-
 // lookBehind tells what stands in the log at or behind x. window is the most
 // that was ever appended beyond durable.
 func lookBehind(list *segmentList, ranges ourRanges, x, window int64) (behind, error) {
@@ -278,15 +274,12 @@ func lookBehind(list *segmentList, ranges ourRanges, x, window int64) (behind, e
 		}
 		found = max(found, behindGarbage)
 		for i := from; ; {
-			hit := bytes.Index(b[i:], magicPrefix)
+			hit := codec.FindMessage(b[i:])
 			if hit < 0 {
 				break
 			}
-			start := i + hit - 4
-			i += hit + 1
-			if start < from {
-				continue
-			}
+			start := i + hit
+			i = start + 1
 			off := seg.base + int64(start)
 			kind, size, _ := examine(&v, b[start:], off, ranges.contains(off))
 			if kind != placeRecord {

@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -243,7 +242,7 @@ func shared(topic string) bool { return strings.HasPrefix(topic, "%LMQ%") || top
 // javaSpots looks a few records up by place and by tag.
 func javaSpots(ctx context.Context, s *javapeer.Store, q javapeer.Queue, seen queueSeen, byTag map[string]int) error {
 	for i := 0; i < len(seen.raw); i += max(1, len(seen.raw)/4) {
-		phy := int64(binary.BigEndian.Uint64(seen.raw[i][28:]))
+		phy := placeOf(seen.raw[i])
 		r, err := s.Read(ctx, phy)
 		if err != nil {
 			return err
@@ -294,8 +293,24 @@ func decodedRight(r *javapeer.Record) error {
 }
 
 func hostOf(b []byte) netip.AddrPort {
-	addr, _ := netip.AddrFromSlice(b[:len(b)-4])
-	return netip.AddrPortFrom(addr, uint16(binary.BigEndian.Uint32(b[len(b)-4:])))
+	var v4 codec.HostV4View
+	var v6 codec.HostV6View
+	if len(b) == codec.HostV6Size && v6.Parse(b) == nil {
+		return netip.AddrPortFrom(netip.AddrFrom16(v6.Address()), uint16(v6.Port()))
+	} else if v4.Parse(b) == nil {
+		return netip.AddrPortFrom(netip.AddrFrom4(v4.Address()), uint16(v4.Port()))
+	}
+	return netip.AddrPort{}
+}
+
+// placeOf returns the place in the log that a record says it has, -1 of what is
+// no record.
+func placeOf(raw []byte) int64 {
+	var v codec.MessageView
+	if v.Parse(raw) != nil {
+		return -1
+	}
+	return v.PhysicalOffset()
 }
 
 // javaHost parses what Java prints: "/1.2.3.4:5" or "/[0:0:0:0:0:0:0:1]:5".

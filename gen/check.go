@@ -226,6 +226,13 @@ func (c *checker) checkRecord(r *syntaxRecord) (*Record, error) {
 			return nil, err
 		}
 	}
+	for _, f := range rc.record.Fields {
+		if f.hasOffset() {
+			if err := c.take(f.Where, rc.record.offsetName(f), "field "+f.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	c.records[r.name] = rc.record
 	c.out.Records = append(c.out.Records, rc.record)
 	return rc.record, nil

@@ -63,7 +63,7 @@ types:
       - id: born_host
         size: '(sys_flag & 0x10) != 0 ? 20 : 8'
         doc: |
-          BornHost is the producer's address and port: 8 bytes, or 20 with
+          BornHost is the producer's address and port: a HostV4, or a HostV6 with
           SysFlagBornHostV6. AppendHost makes it.
       - id: store_timestamp
         type: s8be
@@ -73,7 +73,7 @@ types:
       - id: store_host
         size: '(sys_flag & 0x20) != 0 ? 20 : 8'
         doc: |
-          StoreHost is the address and port of the store: 8 bytes, or 20 with
+          StoreHost is the address and port of the store: a HostV4, or a HostV6 with
           SysFlagStoreHostV6.
       - id: reconsume_times
         type: s4be
@@ -152,6 +152,45 @@ types:
           eq: 0xcbd43194
         doc: |
           Magic is BlankMagic.
+  host_v4:
+    doc: |
+      HostV4 is a host with an IPv4 address.
+    seq:
+      - id: address
+        size: 4
+        doc: |
+          Address is the IPv4 address.
+      - id: port
+        type: s4be
+        doc: |
+          Port is the port.
+  host_v6:
+    doc: |
+      HostV6 is a host with an IPv6 address.
+    seq:
+      - id: address
+        size: 16
+        doc: |
+          Address is the IPv6 address.
+      - id: port
+        type: s4be
+        doc: |
+          Port is the port.
+  stored_id:
+    doc: |
+      StoredID names a stored message: Java's tools write it in upper-case hex. It
+      stands in no file.
+
+      The record goes on to the end of the stream.
+    seq:
+      - id: store_host
+        size: '_io.size - _io.pos - 8'
+        doc: |
+          StoreHost is the message's StoreHost.
+      - id: physical_offset
+        type: s8be
+        doc: |
+          PhysicalOffset is the message's place in the log.
   sub_message:
     doc: |
       SubMessage is one message of a batch as a producer sends it. Each becomes a
