@@ -7,7 +7,123 @@ import (
 	"hash/crc32"
 	"iter"
 	"math"
+	"strconv"
 )
+
+// SysFlag is what brokers and clients tell one another about a message.
+type SysFlag int32
+
+// Values of SysFlag.
+const (
+	// SysFlagCompressed says that the producer compressed the body.
+	SysFlagCompressed SysFlag = 0x1
+	// SysFlagMultiTags says that TAGS holds several tags.
+	SysFlagMultiTags SysFlag = 0x2
+	// SysFlagTransaction covers the transaction type.
+	SysFlagTransaction SysFlag = 0xC
+	// SysFlagTransactionNone is a value of SysFlagTransaction.
+	SysFlagTransactionNone SysFlag = 0x0
+	// SysFlagTransactionPrepared is a value of SysFlagTransaction.
+	SysFlagTransactionPrepared SysFlag = 0x4
+	// SysFlagTransactionCommit is a value of SysFlagTransaction.
+	SysFlagTransactionCommit SysFlag = 0x8
+	// SysFlagTransactionRollback is a value of SysFlagTransaction.
+	SysFlagTransactionRollback SysFlag = 0xC
+	// SysFlagBornHostV6 says that BornHost has 20 bytes.
+	SysFlagBornHostV6 SysFlag = 0x10
+	// SysFlagStoreHostV6 says that StoreHost has 20 bytes.
+	SysFlagStoreHostV6 SysFlag = 0x20
+	// SysFlagNeedUnwrap says that the body holds a producer's batch.
+	SysFlagNeedUnwrap SysFlag = 0x40
+	// SysFlagInnerBatch says that the record holds many messages.
+	SysFlagInnerBatch SysFlag = 0x80
+	// SysFlagCompression covers the compression type. Legacy is zlib, too.
+	SysFlagCompression SysFlag = 0x700
+	// SysFlagCompressionLegacy is a value of SysFlagCompression.
+	SysFlagCompressionLegacy SysFlag = 0x000
+	// SysFlagCompressionLZ4 is a value of SysFlagCompression.
+	SysFlagCompressionLZ4 SysFlag = 0x100
+	// SysFlagCompressionZSTD is a value of SysFlagCompression.
+	SysFlagCompressionZSTD SysFlag = 0x200
+	// SysFlagCompressionZLIB is a value of SysFlagCompression.
+	SysFlagCompressionZLIB SysFlag = 0x300
+)
+
+// Known says whether x has no other bits than those of the values, and under each
+// mask one of the values there.
+func (x SysFlag) Known() bool {
+	switch x & SysFlagTransaction {
+	case 0, SysFlagTransactionPrepared, SysFlagTransactionCommit, SysFlagTransactionRollback:
+	default:
+		return false
+	}
+	switch x & SysFlagCompression {
+	case 0, SysFlagCompressionLZ4, SysFlagCompressionZSTD, SysFlagCompressionZLIB:
+	default:
+		return false
+	}
+	return x&^0x7ff == 0
+}
+
+// String returns the names of the flags, joined by "|", and "0" for none.
+func (x SysFlag) String() string {
+	return string(x.appendText(nil))
+}
+
+// appendText appends what String returns.
+func (x SysFlag) appendText(dst []byte) []byte {
+	start := len(dst)
+	if x&SysFlagCompressed != 0 {
+		dst = appendFlag(dst, start, "Compressed")
+	}
+	if x&SysFlagMultiTags != 0 {
+		dst = appendFlag(dst, start, "MultiTags")
+	}
+	switch bits := x & SysFlagTransaction; bits {
+	case SysFlagTransactionNone:
+	case SysFlagTransactionPrepared:
+		dst = appendFlag(dst, start, "Transaction=Prepared")
+	case SysFlagTransactionCommit:
+		dst = appendFlag(dst, start, "Transaction=Commit")
+	case SysFlagTransactionRollback:
+		dst = appendFlag(dst, start, "Transaction=Rollback")
+	default:
+		dst = appendFlag(dst, start, "Transaction=0x")
+		dst = strconv.AppendUint(dst, uint64(bits), 16)
+	}
+	if x&SysFlagBornHostV6 != 0 {
+		dst = appendFlag(dst, start, "BornHostV6")
+	}
+	if x&SysFlagStoreHostV6 != 0 {
+		dst = appendFlag(dst, start, "StoreHostV6")
+	}
+	if x&SysFlagNeedUnwrap != 0 {
+		dst = appendFlag(dst, start, "NeedUnwrap")
+	}
+	if x&SysFlagInnerBatch != 0 {
+		dst = appendFlag(dst, start, "InnerBatch")
+	}
+	switch bits := x & SysFlagCompression; bits {
+	case SysFlagCompressionLegacy:
+	case SysFlagCompressionLZ4:
+		dst = appendFlag(dst, start, "Compression=LZ4")
+	case SysFlagCompressionZSTD:
+		dst = appendFlag(dst, start, "Compression=ZSTD")
+	case SysFlagCompressionZLIB:
+		dst = appendFlag(dst, start, "Compression=ZLIB")
+	default:
+		dst = appendFlag(dst, start, "Compression=0x")
+		dst = strconv.AppendUint(dst, uint64(bits), 16)
+	}
+	if rest := x &^ 0x7ff; rest != 0 {
+		dst = appendFlag(dst, start, "0x")
+		dst = strconv.AppendUint(dst, uint64(uint32(rest)), 16)
+	}
+	if len(dst) == start {
+		dst = append(dst, '0')
+	}
+	return dst
+}
 
 // Constants of Message.
 const (
@@ -40,8 +156,8 @@ type Message struct {
 	// PhysicalOffset is the place of the record's first byte in the log. It is
 	// known only when the record is placed.
 	PhysicalOffset int64
-	// SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
-	SysFlag int32
+	// SysFlag is a set; two of its bits tell the widths of the hosts.
+	SysFlag SysFlag
 	// BornTimestamp is the producer's time.
 	BornTimestamp int64
 	// BornHost is the producer's address and port: a HostV4, or a HostV6 with
@@ -71,10 +187,10 @@ type Message struct {
 // Size returns the number of bytes that Encode writes.
 func (m *Message) Size() int {
 	n := MessageMinSize + len(m.Body) + len(m.Topic) + len(m.Properties) + m.PropertiesReserve
-	if m.SysFlag&0x10 != 0 {
+	if m.SysFlag&SysFlagBornHostV6 != 0 {
 		n += 12
 	}
-	if m.SysFlag&0x20 != 0 {
+	if m.SysFlag&SysFlagStoreHostV6 != 0 {
 		n += 12
 	}
 	if m.Magic == MessageMagicV2 {
@@ -91,14 +207,14 @@ func (m *Message) Encode(dst []byte) (int, error) {
 		return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
 	}
 	a1 := 56
-	if m.SysFlag&0x10 != 0 {
+	if m.SysFlag&SysFlagBornHostV6 != 0 {
 		a1 += 12
 	}
 	if len(m.BornHost) != a1-(48) {
 		return 0, badWidth("Message", "BornHost", 48, len(m.BornHost), a1-(48))
 	}
 	a2 := a1 + 16
-	if m.SysFlag&0x20 != 0 {
+	if m.SysFlag&SysFlagStoreHostV6 != 0 {
 		a2 += 12
 	}
 	if len(m.StoreHost) != a2-(a1+8) {
@@ -213,11 +329,11 @@ func (v *MessageView) Parse(b []byte) error {
 	}
 	b = b[:total:total]
 	a1 := 56
-	if int32(binary.BigEndian.Uint32(h[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(h[36:40])))&SysFlagBornHostV6 != 0 {
 		a1 += 12
 	}
 	a2 := a1 + 16
-	if int32(binary.BigEndian.Uint32(h[36:40]))&0x20 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(h[36:40])))&SysFlagStoreHostV6 != 0 {
 		a2 += 12
 	}
 	if len(b) < a2+16 {
@@ -307,9 +423,9 @@ func (v *MessageView) PhysicalOffset() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[28:36]))
 }
 
-// SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
-func (v *MessageView) SysFlag() int32 {
-	return int32(binary.BigEndian.Uint32(v.b[36:40]))
+// SysFlag is a set; two of its bits tell the widths of the hosts.
+func (v *MessageView) SysFlag() SysFlag {
+	return SysFlag(int32(binary.BigEndian.Uint32(v.b[36:40])))
 }
 
 // BornTimestamp is the producer's time.
@@ -377,7 +493,7 @@ func PatchMessagePhysicalOffset(rec []byte, x int64) {
 // It panics if rec is too short to be one.
 func PatchMessageStoreTimestamp(rec []byte, x int64) {
 	at := 56
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagBornHostV6 != 0 {
 		at += 12
 	}
 	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
@@ -387,10 +503,10 @@ func PatchMessageStoreTimestamp(rec []byte, x int64) {
 // It panics if rec is too short to be one.
 func PatchMessagePreparedTransactionOffset(rec []byte, x int64) {
 	at := 76
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagBornHostV6 != 0 {
 		at += 12
 	}
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x20 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagStoreHostV6 != 0 {
 		at += 12
 	}
 	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))

@@ -39,15 +39,15 @@ func randomMessage(r *rand.Rand) Message {
 	m.Flag = int32(randomInt(r, -2147483648, 2147483647))
 	m.QueueOffset = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
 	m.PhysicalOffset = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
-	m.SysFlag = int32(randomInt(r, -2147483648, 2147483647))
+	m.SysFlag = SysFlag(r.Uint64())&0x1 | SysFlag(r.Uint64())&0x2 | []SysFlag{SysFlagTransactionNone, SysFlagTransactionPrepared, SysFlagTransactionCommit, SysFlagTransactionRollback}[r.IntN(4)] | SysFlag(r.Uint64())&0x10 | SysFlag(r.Uint64())&0x20 | SysFlag(r.Uint64())&0x40 | SysFlag(r.Uint64())&0x80 | []SysFlag{SysFlagCompressionLegacy, SysFlagCompressionLZ4, SysFlagCompressionZSTD, SysFlagCompressionZLIB}[r.IntN(4)]
 	m.BornTimestamp = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
-	if m.SysFlag&0x10 != 0 {
+	if m.SysFlag&SysFlagBornHostV6 != 0 {
 		m.BornHost = randomBytes(r, 20, 20)
 	} else {
 		m.BornHost = randomBytes(r, 8, 8)
 	}
 	m.StoreTimestamp = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
-	if m.SysFlag&0x20 != 0 {
+	if m.SysFlag&SysFlagStoreHostV6 != 0 {
 		m.StoreHost = randomBytes(r, 20, 20)
 	} else {
 		m.StoreHost = randomBytes(r, 8, 8)
@@ -298,7 +298,7 @@ func sampleMessageV2Ipv6() Message {
 		Flag:                      -2,
 		QueueOffset:               3,
 		PhysicalOffset:            4,
-		SysFlag:                   0x38,
+		SysFlag:                   SysFlagBornHostV6 | SysFlagStoreHostV6 | SysFlagTransactionCommit,
 		BornTimestamp:             5,
 		BornHost:                  []byte(" \x01\r\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x06"),
 		StoreTimestamp:            7,

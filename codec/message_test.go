@@ -204,7 +204,7 @@ func TestParseNamesTheField(t *testing.T) {
 }
 
 func TestPatch(t *testing.T) {
-	for _, flag := range []int32{0, SysFlagBornHostV6, SysFlagStoreHostV6, SysFlagBornHostV6 | SysFlagStoreHostV6} {
+	for _, flag := range []SysFlag{0, SysFlagBornHostV6, SysFlagStoreHostV6, SysFlagBornHostV6 | SysFlagStoreHostV6} {
 		m := example(0)
 		m.SysFlag = flag
 		if flag&SysFlagBornHostV6 != 0 {

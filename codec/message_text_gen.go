@@ -72,7 +72,10 @@ func (v *MessageView) appendValue(dst []byte, i int, asJSON bool) []byte {
 	case 6:
 		return strconv.AppendInt(dst, int64(v.PhysicalOffset()), 10)
 	case 7:
-		return strconv.AppendInt(dst, int64(v.SysFlag()), 10)
+		if asJSON {
+			return appendFlagList(dst, v.SysFlag().String())
+		}
+		return v.SysFlag().appendText(dst)
 	case 8:
 		return strconv.AppendInt(dst, int64(v.BornTimestamp()), 10)
 	case 9:

@@ -279,7 +279,7 @@ func decodedRight(r *javapeer.Record) error {
 		properties[string(name)] = string(value)
 		return true
 	})
-	ours := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), v.SysFlag(), v.BornTimestamp(),
+	ours := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), int32(v.SysFlag()), v.BornTimestamp(),
 		hostOf(v.BornHost()), v.StoreTimestamp(), hostOf(v.StoreHost()), v.ReconsumeTimes(), v.PreparedTransactionOffset(), properties)
 	java := fmt.Sprint(r.Topic, r.Queue, r.Offset, r.Phy, r.Flag, r.SysFlag, r.Born, javaHost(r.BornHost), r.Stored,
 		javaHost(r.StoreHost), r.Reconsume, r.Prepared, r.Properties)
@@ -347,8 +347,8 @@ type sent struct {
 }
 
 func (s sent) inQueue() bool {
-	t := s.m.SysFlag & codec.SysFlagTransactionMask
-	return t == codec.TransactionNone || t == codec.TransactionCommit
+	t := codec.SysFlag(s.m.SysFlag) & codec.SysFlagTransaction
+	return t == codec.SysFlagTransactionNone || t == codec.SysFlagTransactionCommit
 }
 
 // stands checks that raw is the record of s.
@@ -360,7 +360,7 @@ func (s sent) stands(raw []byte) error {
 	m := &s.m
 	want := fmt.Sprint(m.Topic, m.QueueID, s.offset, s.phy, m.Flag, m.SysFlag&^0x30, m.BornTimestamp, hostWanted(m.BornHost),
 		s.stored, hostWanted(m.StoreHost), m.ReconsumeTimes, m.PreparedTransactionOffset, withoutChecksum(m.Properties))
-	got := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), v.SysFlag()&^0x30, v.BornTimestamp(),
+	got := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), int32(v.SysFlag()&^(codec.SysFlagBornHostV6|codec.SysFlagStoreHostV6)), v.BornTimestamp(),
 		hostOf(v.BornHost()), v.StoreTimestamp(), hostOf(v.StoreHost()), v.ReconsumeTimes(), v.PreparedTransactionOffset(), withoutChecksum(v.Properties()))
 	if want != got {
 		return fmt.Errorf("stored as %q, sent was %q", got, want)

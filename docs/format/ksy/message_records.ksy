@@ -55,7 +55,7 @@ types:
       - id: sys_flag
         type: s4be
         doc: |
-          SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
+          SysFlag is a set; two of its bits tell the widths of the hosts.
       - id: born_timestamp
         type: s8be
         doc: |
@@ -123,6 +123,41 @@ types:
         doc: |
           Properties holds pairs: see AppendProperty.
           Zero bytes may stand behind the data; the length counts them.
+    instances:
+      sys_flag_compressed:
+        value: '(sys_flag & 0x1) != 0'
+        doc: |
+          SysFlagCompressed says that the producer compressed the body.
+      sys_flag_multi_tags:
+        value: '(sys_flag & 0x2) != 0'
+        doc: |
+          SysFlagMultiTags says that TAGS holds several tags.
+      sys_flag_transaction:
+        value: 'sys_flag & 0xc'
+        enum: sys_flag_transaction
+        doc: |
+          SysFlagTransaction covers the transaction type.
+      sys_flag_born_host_v6:
+        value: '(sys_flag & 0x10) != 0'
+        doc: |
+          SysFlagBornHostV6 says that BornHost has 20 bytes.
+      sys_flag_store_host_v6:
+        value: '(sys_flag & 0x20) != 0'
+        doc: |
+          SysFlagStoreHostV6 says that StoreHost has 20 bytes.
+      sys_flag_need_unwrap:
+        value: '(sys_flag & 0x40) != 0'
+        doc: |
+          SysFlagNeedUnwrap says that the body holds a producer's batch.
+      sys_flag_inner_batch:
+        value: '(sys_flag & 0x80) != 0'
+        doc: |
+          SysFlagInnerBatch says that the record holds many messages.
+      sys_flag_compression:
+        value: 'sys_flag & 0x700'
+        enum: sys_flag_compression
+        doc: |
+          SysFlagCompression covers the compression type. Legacy is zlib, too.
   message_frame:
     doc: |
       A Message within a longer stream.
@@ -287,6 +322,24 @@ types:
           significant one.
           CRC-32 (IEEE) over bytes that are not in the record, and-ed with 0x7fffffff, as 10 decimal digits, the least significant first. Kaitai does not compute it.
 enums:
+  sys_flag_transaction:
+    0x0:
+      id: none
+    0x4:
+      id: prepared
+    0x8:
+      id: commit
+    0xc:
+      id: rollback
+  sys_flag_compression:
+    0x0:
+      id: legacy
+    0x100:
+      id: lz4
+    0x200:
+      id: zstd
+    0x300:
+      id: zlib
   message_magic:
     0xdaa320a7:
       id: v1
