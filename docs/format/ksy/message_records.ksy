@@ -4,6 +4,9 @@ meta:
   title: 'The records of message.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The records of the commit log, as Apache RocketMQ writes them, and what stands
+  in them.
 types:
   message:
     doc: |

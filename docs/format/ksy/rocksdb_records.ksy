@@ -4,6 +4,9 @@ meta:
   title: 'The records of rocksdb.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The keys and values in RocksDB, as Apache RocketMQ writes them. What is of
+  rocksdbstore (5.4 and later) was not tried against Java.
 types:
   queue_key:
     doc: |

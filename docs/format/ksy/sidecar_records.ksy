@@ -4,6 +4,8 @@ meta:
   title: 'The records of sidecar.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The records of the sidecar: our own files beside those of RocketMQ.
 types:
   bound:
     doc: |
