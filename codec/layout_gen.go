@@ -460,6 +460,7 @@ func Records() []RecordInfo {
 		{"DispatchValue", DispatchValueSize, describeDispatchValue},
 		{"MessageIndexKey", MessageIndexKeyMinSize, describeMessageIndexKey},
 		{"MessageIndexValue", MessageIndexValueSize, describeMessageIndexValue},
+		{"MarkValue", MarkValueSize, describeMarkValue},
 		{"DelayKey", DelayKeyMinSize, describeDelayKey},
 		{"DelayValue", DelayValueSize, describeDelayValue},
 		{"HalfKey", HalfKeyMinSize, describeHalfKey},
