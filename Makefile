@@ -1,7 +1,7 @@
 # The front door. `make` lists what there is.
 
 GO       ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 60s
 BENCH    ?= .
 PKG      ?= ./...
 # The source tree that `make run` stores and reads back.
@@ -50,11 +50,8 @@ short:
 race: ## all tests in full under the race detector; takes long
 	$(GO) test -race -count=1 -timeout 60m ./...
 
-fuzz: ## each fuzz target for FUZZTIME (10s)
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-		for name in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/' | sort); do \
-			echo "$$dir $$name"; $(GO) test $$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
-		done; done
+fuzz: ## each fuzz target for FUZZTIME (60s)
+	tools/fuzz.sh $(FUZZTIME)
 
 bench: ## the benchmarks that BENCH (.) names, in PKG (./...)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

@@ -375,7 +375,7 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 		}
 	}
 	return log.Walk(max(s.dispatcher.Frontier(), log.MinOffset()), end, func(v *codec.MessageView) {
-		if t := v.SysFlag() & codec.SysFlagTransactionMask; t == codec.TransactionNone || t == codec.TransactionCommit {
+		if t := v.SysFlag() & codec.SysFlagTransaction; t == codec.SysFlagTransactionNone || t == codec.SysFlagTransactionCommit {
 			set(string(v.Topic()), v.QueueID(), v.QueueOffset()+1)
 		}
 	})

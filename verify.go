@@ -235,8 +235,8 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if v.err = v.ctx.Err(); v.err != nil {
 		return false
 	}
-	t := m.SysFlag() & codec.SysFlagTransactionMask
-	if t != codec.TransactionNone && t != codec.TransactionCommit || v.r.badQueues != nil {
+	t := m.SysFlag() & codec.SysFlagTransaction
+	if t != codec.SysFlagTransactionNone && t != codec.SysFlagTransactionCommit || v.r.badQueues != nil {
 		return true
 	}
 	var unit [1]codec.QueueUnit

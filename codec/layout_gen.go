@@ -69,11 +69,11 @@ type RecordInfo struct {
 	Describe func(b []byte, yield func(FieldInfo) bool) (int, error)
 	// View reads the record at the front of b, which may be longer, and returns
 	// it. It aliases b. The error is that of Describe.
-	View func(b []byte) (RecordView, error)
+	View func(b []byte) (Describer, error)
 }
 
-// RecordView is what the views of all records have, for tools.
-type RecordView interface {
+// Describer is what the views of all records have, for tools.
+type Describer interface {
 	// Bytes returns the bytes of the record.
 	Bytes() []byte
 	// AppendText and AppendJSON append the record as a line of text, or as a
@@ -88,9 +88,9 @@ type RecordView interface {
 // viewOf is the function View in Records of a record with views of type V.
 func viewOf[V any, P interface {
 	*V
-	RecordView
+	Describer
 	Parse(b []byte) error
-}](b []byte) (RecordView, error) {
+}](b []byte) (Describer, error) {
 	v := P(new(V))
 	if err := v.Parse(b); err != nil {
 		return nil, err
@@ -474,6 +474,9 @@ func Records() []RecordInfo {
 		{"IndexEntry", IndexEntrySize, true, describeIndexEntry, viewOf[IndexEntryView]},
 		{"Message", MessageMinSize, false, describeMessage, viewOf[MessageView]},
 		{"Blank", BlankSize, true, describeBlank, viewOf[BlankView]},
+		{"HostV4", HostV4Size, true, describeHostV4, viewOf[HostV4View]},
+		{"HostV6", HostV6Size, true, describeHostV6, viewOf[HostV6View]},
+		{"StoredID", StoredIDMinSize, false, describeStoredID, viewOf[StoredIDView]},
 		{"SubMessage", SubMessageMinSize, false, describeSubMessage, viewOf[SubMessageView]},
 		{"MessageBatch", MessageBatchMinSize, false, describeMessageBatch, viewOf[MessageBatchView]},
 		{"ChecksumTrailer", ChecksumTrailerSize, true, describeChecksumTrailer, viewOf[ChecksumTrailerView]},
@@ -487,6 +490,7 @@ func Records() []RecordInfo {
 		{"DispatchValue", DispatchValueSize, true, describeDispatchValue, viewOf[DispatchValueView]},
 		{"MessageIndexKey", MessageIndexKeyMinSize, false, describeMessageIndexKey, viewOf[MessageIndexKeyView]},
 		{"MessageIndexValue", MessageIndexValueSize, true, describeMessageIndexValue, viewOf[MessageIndexValueView]},
+		{"MarkValue", MarkValueSize, true, describeMarkValue, viewOf[MarkValueView]},
 		{"DelayKey", DelayKeyMinSize, false, describeDelayKey, viewOf[DelayKeyView]},
 		{"DelayValue", DelayValueSize, true, describeDelayValue, viewOf[DelayValueView]},
 		{"HalfKey", HalfKeyMinSize, false, describeHalfKey, viewOf[HalfKeyView]},

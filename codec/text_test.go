@@ -99,6 +99,29 @@ func TestRecordViews(t *testing.T) {
 	}
 }
 
+// TestSysFlagNames: a message's flags are printed by name, those of others as
+// bits.
+func TestSysFlagNames(t *testing.T) {
+	var v MessageView
+	if err := v.Parse(readGolden(t, "message_v2_ipv6")); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.String(); !strings.Contains(got, " SysFlag:Transaction=Commit|BornHostV6|StoreHostV6 ") {
+		t.Errorf("%s", got)
+	}
+	if got := string(v.AppendJSON(nil)); !strings.Contains(got, `"SysFlag":["Transaction=Commit","BornHostV6","StoreHostV6"]`) {
+		t.Errorf("%s", got)
+	}
+	for flag, want := range map[SysFlag]string{
+		0: "0", SysFlagCompressed | SysFlagCompressionLZ4: "Compressed|Compression=LZ4", 0x400: "Compression=0x400",
+		-0x80000000 | SysFlagTransactionPrepared: "Transaction=Prepared|0x80000000",
+	} {
+		if got := flag.String(); got != want {
+			t.Errorf("%#x is %s, want %s", uint32(flag), got, want)
+		}
+	}
+}
+
 // TestRecords: the table finds records by name and describes them with the
 // places of their fields, those of entries included.
 func TestRecords(t *testing.T) {

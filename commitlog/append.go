@@ -73,7 +73,7 @@ func (l *Log) Submit(ctx context.Context, m *contract.Message, d contract.Durabi
 	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
 		return err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
+	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	if _, err := l.admit(ctx, &p, now, d, done); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (l *Log) Append(ctx context.Context, m *contract.Message, d contract.Durabi
 		pool.Put(buf)
 		return l.rejected(err), err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
+	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	r, err := l.appendPrepared(ctx, &p, now, d)
 	pool.Put(buf)
 	return r, err
@@ -255,7 +255,7 @@ func (l *Log) AppendBatch(ctx context.Context, msgs []contract.Message, d contra
 			return out, reject(contract.StatusInvalidMessage, contract.KindInvalid,
 				fmt.Sprintf("message %d is for %s/%d, the batch for %s/%d", i, m.Topic, m.QueueID, p.topic, p.queueID), nil)
 		}
-		if m.SysFlag&codec.SysFlagTransactionMask != 0 {
+		if codec.SysFlag(m.SysFlag)&codec.SysFlagTransaction != 0 {
 			return out, reject(contract.StatusInvalidMessage, contract.KindInvalid,
 				fmt.Sprintf("message %d is part of a transaction; a batch cannot hold one", i), nil)
 		}

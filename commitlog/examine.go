@@ -1,8 +1,6 @@
 package commitlog
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 
 	"github.com/stratalog/stratalog/codec"
@@ -60,11 +58,10 @@ func (r ourRanges) endAt(end contract.Offset) {
 // placeRecord v holds the record and size its length; on placeBlank size is
 // what is left of the segment.
 func examine(v *codec.MessageView, b []byte, off int64, ours bool) (kind placeKind, size int, err error) {
-	if len(b) < codec.BlankSize {
-		return placeInvalid, 0, errSegmentRest
-	}
-	total, magic := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	total, magic, ok := codec.PeekMessage(b)
 	switch {
+	case !ok:
+		return placeInvalid, 0, errSegmentRest
 	case total == 0 && magic == 0:
 		return placeZero, 0, nil
 	case total == 0 || magic == 0:
@@ -177,7 +174,8 @@ func (s *scanner) populate(rel int64) bool {
 	size := s.seg.file.Size()
 	need := min(rel+codec.BlankSize, size)
 	if need <= s.populated && size-rel >= codec.BlankSize {
-		need = min(rel+int64(be32(s.seg.file.Bytes()[rel:])), size)
+		total, _, _ := codec.PeekMessage(s.seg.file.Bytes()[rel:])
+		need = min(rel+int64(total), size)
 	}
 	if need <= s.populated {
 		return true
@@ -225,9 +223,6 @@ const (
 	behindCount
 )
 
-// magicPrefix is what both record magics start with, big-endian.
-var magicPrefix = []byte{0xDA, 0xA3, 0x20}
-
 // lookBehind tells what stands in the log at or behind x. window is the most
 // that was ever appended beyond durable, rest what is not zero there.
 func lookBehind(list *segmentList, ranges ourRanges, x, window int64, rest remains) (behind, error) {
@@ -249,9 +244,10 @@ func lookBehind(list *segmentList, ranges ourRanges, x, window int64, rest remai
 func lookInto(seg *segment, ranges ourRanges, from int64, r remain, far int64) (behind, error) {
 	found := behindGarbage
 	b := seg.file.Bytes()
-	populated := max(from, r.start-4) // a record's first bytes may be zeros
+	from = max(from, r.start-3) // the first bytes of a record may be zeros
+	populated := from
 	populate := func(to int64) error {
-		for ; populated < to; populated += populatePiece {
+		for to = min(to, int64(len(b))); populated < to; populated += populatePiece {
 			if err := seg.file.Populate(populated, min(populatePiece, int64(len(b))-populated)); err != nil {
 				return err
 			}
@@ -259,26 +255,26 @@ func lookInto(seg *segment, ranges ourRanges, from int64, r remain, far int64) (
 		return nil
 	}
 	var v codec.MessageView
-	for i := r.start; i < r.end; {
-		// A magic may straddle the edge of two pieces.
+	for i := from; i < r.end; {
 		to := min(i+populatePiece, r.end)
 		if err := populate(to); err != nil {
 			return found, err
 		}
-		hit := bytes.Index(b[i:to], magicPrefix)
+		hit := codec.FindMessage(b[i:to])
 		if hit < 0 {
 			if to == r.end {
 				break
 			}
-			i = to - int64(len(magicPrefix)) + 1
+			i = to - codec.BlankSize + 1 // what is looked for may straddle the edge
 			continue
 		}
-		start := i + int64(hit) - 4
-		i += int64(hit) + 1
-		if start < from {
-			continue
+		start := i + int64(hit)
+		i = start + 1
+		if err := populate(start + codec.BlankSize); err != nil {
+			return found, err
 		}
-		if err := populate(min(start+int64(be32(b[start:])), int64(len(b)))); err != nil {
+		total, _, _ := codec.PeekMessage(b[start:])
+		if err := populate(start + int64(total)); err != nil {
 			return found, err
 		}
 		off := seg.base + start

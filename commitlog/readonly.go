@@ -420,9 +420,9 @@ func (r *ReadOnly) SidecarDamage() (slots []error, cursors error) {
 		status sideStatus
 		parse  func([]byte) error
 	}{
-		{stateName, stateSlotSize, r.found.state, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
-		{boundName, boundSlotSize, r.found.bound, v.Parse},
-		{cursorsName, stateSlotSize, r.side.cursorsFound, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+		{stateName, codec.StateFileSlotSize, r.found.state, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+		{boundName, codec.BoundFileSlotSize, r.found.bound, v.Parse},
+		{cursorsName, codec.StateFileSlotSize, r.side.cursorsFound, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
 	} {
 		name := path.Join(r.side.dir, f.name)
 		if f.status == sideOK {

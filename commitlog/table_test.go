@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -173,7 +174,7 @@ func TestEveryRow(t *testing.T) {
 			// Version 9 in both slots of the bound.
 			name := path.Join(sideDir, boundName)
 			b := readFile(t, sim, name)
-			for _, slot := range []int{0, boundSlotSize} {
+			for _, slot := range []int{0, codec.BoundFileSlotSize} {
 				b[slot+5] = 9
 			}
 			writeFile(t, sim, name, b)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/codec"
 )
 
 // field is a part of a record in which a flipped bit must be found, whoever wrote
@@ -25,8 +25,9 @@ type field struct {
 func fieldsOf(raw []byte) []field {
 	all := []field{{"length", 0, 4}, {"magic", 4, 4}, {"body checksum", 8, 4}, {"queue id", 12, 4}, {"queue offset", 20, 8},
 		{"physical offset", 28, 8}, {"body length", 84, 4}}
-	if n := int(binary.BigEndian.Uint32(raw[84:])); n > 0 {
-		all = append(all, field{"body", 88, n})
+	var v codec.MessageView
+	if v.Parse(raw) == nil && len(v.Body()) > 0 {
+		all = append(all, field{"body", 88, len(v.Body())})
 	}
 	return all
 }
@@ -92,7 +93,11 @@ func flipEach(t *testing.T, opt stratalog.Options, phy int64, tail bool) {
 	if n, err := f.ReadAt(raw, at); n < 92 {
 		t.Fatal(err)
 	}
-	if binary.BigEndian.Uint32(raw[36:])&0x30 != 0 {
+	var v codec.MessageView
+	if err := v.Parse(raw); err != nil {
+		t.Fatal(err)
+	}
+	if v.SysFlag()&(codec.SysFlagBornHostV6|codec.SysFlagStoreHostV6) != 0 {
 		return // hosts of sixteen bytes
 	}
 	for _, field := range fieldsOf(raw) {
@@ -123,7 +128,8 @@ func namesPlace(found []stratalog.Finding, tail bool, err error, name string, at
 	if err != nil {
 		return err
 	}
-	end := at + int64(binary.BigEndian.Uint32(raw))
+	size, _, _ := codec.PeekMessage(raw)
+	end := at + int64(size)
 	for _, f := range found {
 		if f.Severity == stratalog.Note && (!tail || f.Kind != "torn-tail") {
 			continue

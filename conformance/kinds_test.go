@@ -98,13 +98,13 @@ func kinds() []kind {
 		})},
 		{name: "flags", groups: several(48, func(i int, m *stratalog.Message) {
 			m.Flag = []int32{0, 1, -1, 1 << 30, -1 << 31}[i%5]
-			m.SysFlag = []int32{0, codec.SysFlagCompressed, codec.SysFlagMultiTags, codec.SysFlagCompressed | codec.CompressionLZ4,
-				codec.SysFlagCompressed | codec.CompressionZSTD, codec.SysFlagCompressed | codec.CompressionZLIB, codec.SysFlagNeedUnwrap}[i%7]
+			m.SysFlag = int32([]codec.SysFlag{0, codec.SysFlagCompressed, codec.SysFlagMultiTags, codec.SysFlagCompressed | codec.SysFlagCompressionLZ4,
+				codec.SysFlagCompressed | codec.SysFlagCompressionZSTD, codec.SysFlagCompressed | codec.SysFlagCompressionZLIB, codec.SysFlagNeedUnwrap}[i%7])
 			m.ReconsumeTimes = int32(i % 17)
 			m.PreparedTransactionOffset = int64(i) << 33
 		})},
 		{name: "transactions", groups: several(60, func(i int, m *stratalog.Message) {
-			m.SysFlag = []int32{codec.TransactionNone, codec.TransactionPrepared, codec.TransactionCommit, codec.TransactionRollback}[i%4]
+			m.SysFlag = int32([]codec.SysFlag{codec.SysFlagTransactionNone, codec.SysFlagTransactionPrepared, codec.SysFlagTransactionCommit, codec.SysFlagTransactionRollback}[i%4])
 			m.PreparedTransactionOffset = int64(i)
 			m.Properties = props("TRAN_MSG", "true", "PGROUP", "g", "UNIQ_KEY", fmt.Sprintf("u%d", i))
 		})},
@@ -176,7 +176,7 @@ func kinds() []kind {
 			m.Body = body(i, []int{i, 4096 - 130 + i, 8192 - 130 + i}[i%3])
 		})},
 		{name: "compressed", groups: several(40, func(i int, m *stratalog.Message) {
-			m.Body, m.SysFlag = deflated(body(i, 2000+i)), codec.SysFlagCompressed|codec.CompressionZLIB
+			m.Body, m.SysFlag = deflated(body(i, 2000+i)), int32(codec.SysFlagCompressed|codec.SysFlagCompressionZLIB)
 			m.Properties = props("UNIQ_KEY", fmt.Sprintf("z%d", i))
 		})},
 		{name: "blanks", groups: blanks(8, 150, 1), setup: func(s *setup) { s.segment, s.maxMessage = blankSegment, 4000 }},

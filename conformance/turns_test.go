@@ -44,9 +44,9 @@ func mixed(turn int) [][]stratalog.Message {
 		case 7:
 			m.BornHost = addr("[2001:db8::7]:7")
 		case 8:
-			m.SysFlag = codec.TransactionPrepared
+			m.SysFlag = int32(codec.SysFlagTransactionPrepared)
 		case 9:
-			m.SysFlag = codec.TransactionCommit
+			m.SysFlag = int32(codec.SysFlagTransactionCommit)
 		}
 	})
 	for _, b := range batches(2, 9, 300) {

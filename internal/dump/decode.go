@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/hex"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -80,12 +81,20 @@ func content(field codec.FieldInfo, b []byte) ([]byte, bool) {
 
 // host reads an address and a port of four bytes.
 func host(b []byte) (string, bool) {
-	n := len(b) - 4
-	addr, ok := netip.AddrFromSlice(b[:max(n, 0)])
-	if !ok || b[n] != 0 || b[n+1] != 0 {
+	var v4 codec.HostV4View
+	var v6 codec.HostV6View
+	var addr netip.Addr
+	port := int32(-1)
+	switch {
+	case len(b) == codec.HostV4Size && v4.Parse(b) == nil:
+		addr, port = netip.AddrFrom4(v4.Address()), v4.Port()
+	case len(b) == codec.HostV6Size && v6.Parse(b) == nil:
+		addr, port = netip.AddrFrom16(v6.Address()), v6.Port()
+	}
+	if port < 0 || port > math.MaxUint16 {
 		return "", false
 	}
-	return netip.AddrPortFrom(addr, uint16(b[n+2])<<8|uint16(b[n+3])).String(), true
+	return netip.AddrPortFrom(addr, uint16(port)).String(), true
 }
 
 // printable says whether b is text that a terminal may be shown.

@@ -49,7 +49,7 @@ type Record struct {
 	// Offset is where it starts in the file.
 	Offset int64
 	// View reads it; valid during the call.
-	View codec.RecordView
+	View codec.Describer
 	// Notes say where it stands, and what its checksum says.
 	Notes []Note
 }
@@ -71,7 +71,7 @@ type Finding struct {
 	// Bytes are the first bytes at Offset, and View the record if it can be
 	// read in spite of the finding, else nil; both valid during the call.
 	Bytes []byte
-	View  codec.RecordView
+	View  codec.Describer
 }
 
 // Error names the file, the place and the reason.
@@ -154,7 +154,7 @@ type walk struct {
 }
 
 // record hands out a record.
-func (w *walk) record(name string, off int64, view codec.RecordView, notes ...Note) error {
+func (w *walk) record(name string, off int64, view codec.Describer, notes ...Note) error {
 	w.sum.Records++
 	err := w.sink.Record(&Record{Name: name, Offset: off, View: view, Notes: notes})
 	if err == nil && w.sum.Records == w.opt.Count {
@@ -197,7 +197,7 @@ func faultOf(record string, err error) *fault {
 
 // wrong hands out a finding at [off, end). view, which may be nil, reads the
 // bytes at off again, since the window may have moved on.
-func (w *walk) wrong(off, end int64, what *fault, view func(b []byte) (codec.RecordView, error), size int64) error {
+func (w *walk) wrong(off, end int64, what *fault, view func(b []byte) (codec.Describer, error), size int64) error {
 	f := &Finding{File: w.f.Name(), Offset: off, End: end, Record: what.record, Field: what.field, FieldOffset: off + what.at,
 		Reason: what.reason}
 	b, err := w.at(off, max(size, findingBytes))

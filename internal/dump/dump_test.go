@@ -93,7 +93,7 @@ func TestLone(t *testing.T) {
 			t.Errorf("%v does not help", err)
 		}
 	}
-	if _, err := KindOf("Unknown", "x"); err == nil || !strings.Contains(err.Error(), "Message, Blank, SubMessage") {
+	if _, err := KindOf("Unknown", "x"); err == nil || !strings.Contains(err.Error(), "Message, Blank, HostV4") {
 		t.Errorf("KindOf: %v", err)
 	}
 	// Without a name the first record tells where the file starts in the log.

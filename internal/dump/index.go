@@ -35,7 +35,7 @@ func walkIndex(w *walk) error {
 	}
 	entries := codec.IndexHeaderSize + slots*codec.IndexSlotSize
 	room := (w.size - entries) / codec.IndexEntrySize
-	err = w.units(units{info: header, end: front, check: func(v codec.RecordView, _ int64) *fault {
+	err = w.units(units{info: header, end: front, check: func(v codec.Describer, _ int64) *fault {
 		h := v.(*codec.IndexHeaderView)
 		return first(below("UsedSlots", int64(h.UsedSlots()), 0), below("Count", int64(h.Count()), 0))
 	}})
@@ -56,20 +56,20 @@ func walkIndex(w *walk) error {
 		return w.wrong(off, w.size, &fault{reason: "slots and entries, but nothing tells how many slots there are; --slots does"}, nil, 0)
 	}
 	err = w.units(units{info: mustInfo("IndexSlot"), start: front, end: min(entries, w.size),
-		check: func(v codec.RecordView, _ int64) *fault {
+		check: func(v codec.Describer, _ int64) *fault {
 			return within("Entry", int64(v.(*codec.IndexSlotView).Entry()), room)
 		},
-		notes: func(_ codec.RecordView, _, number int64) []Note { return []Note{{"slot", number}} }})
+		notes: func(_ codec.Describer, _, number int64) []Note { return []Note{{"slot", number}} }})
 	if err != nil {
 		return err
 	}
 	return w.units(units{info: mustInfo("IndexEntry"), start: entries, end: w.size,
-		check: func(v codec.RecordView, number int64) *fault {
+		check: func(v codec.Describer, number int64) *fault {
 			e := v.(*codec.IndexEntryView)
 			return first(below("KeyHash", int64(e.KeyHash()), 0), below("PhysicalOffset", e.PhysicalOffset(), 0),
 				within("Previous", int64(e.Previous()), number))
 		},
-		notes: func(_ codec.RecordView, _, number int64) []Note {
+		notes: func(_ codec.Describer, _, number int64) []Note {
 			notes := []Note{{"entry", number}}
 			if number >= count {
 				notes = append(notes, Note{"beyond_count", true})

@@ -89,7 +89,7 @@ func (j *JSON) Record(r *Record) error {
 }
 
 // view adds what a record holds.
-func (j *JSON) view(v codec.RecordView, off int64) {
+func (j *JSON) view(v codec.Describer, off int64) {
 	b := v.Bytes()
 	j.member("value", json.RawMessage(v.AppendJSON(nil)))
 	means := map[string]any{}

@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/stratalog/stratalog/codec"
@@ -30,7 +29,7 @@ const (
 type place struct {
 	kind placeKind
 	size int64
-	view codec.RecordView
+	view codec.Describer
 	// checksum is what the checksum over all bytes of a record says.
 	checksum codec.ChecksumState
 	fault    *fault
@@ -99,7 +98,7 @@ func (l *logWalk) step(off int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var view func(b []byte) (codec.RecordView, error)
+	var view func(b []byte) (codec.Describer, error)
 	if p.view != nil {
 		view = mustInfo(p.fault.record).View
 	}
@@ -214,35 +213,29 @@ func contains(ranges []contract.Range, off int64) bool {
 	return false
 }
 
-var (
-	// messageStart is what both magics of a message begin with on disk, and
-	// blankStart the magic of a blank record.
-	messageStart = []byte{0xDA, 0xA3, 0x20}
-	blankStart   = []byte{0xCB, 0xD4, 0x31, 0x94}
-)
-
-// magicAt is where a magic stands in a record.
-const magicAt = 4
-
 // search returns the first place from off on where a record stands that belongs
 // there, the file's length if there is none.
 func (l *logWalk) search(off int64) (int64, error) {
-	for pos := off + magicAt; pos < l.size; {
-		b, err := l.some(pos, int64(len(blankStart)))
+	for pos := off; pos < l.size; {
+		b, err := l.some(pos, codec.BlankSize)
 		if err != nil {
 			return 0, err
 		}
-		hit := firstMagic(b)
+		hit := firstStart(b)
 		if hit < 0 {
-			// The last bytes may be the start of a magic.
-			next := pos + max(1, int64(len(b)-len(blankStart)+1))
+			// The last bytes may be the start of a record, and the first ones of
+			// its size are zeros.
+			next := pos + max(1, int64(len(b)-codec.BlankSize+1))
 			if pos, err = l.nonZero(next, l.size); err != nil {
 				return 0, err
 			}
+			if pos < l.size {
+				pos = max(next, pos-codec.MessageMagicOffset)
+			}
 			continue
 		}
-		at := pos + int64(hit) - magicAt
-		pos = at + magicAt + 1
+		at := pos + int64(hit)
+		pos = at + 1
 		if b, err = l.at(at, codec.BlankSize); err != nil {
 			return 0, err
 		}
@@ -261,13 +254,11 @@ func (l *logWalk) search(off int64) (int64, error) {
 	return l.size, nil
 }
 
-// firstMagic returns where the first of the two magics starts in b, or -1.
-func firstMagic(b []byte) int {
-	hit := bytes.Index(b, messageStart)
-	if hit >= 0 {
-		b = b[:hit]
-	}
-	if blank := bytes.Index(b, blankStart); blank >= 0 {
+// firstStart returns the first place in b where a record of either kind may
+// start, or -1.
+func firstStart(b []byte) int {
+	hit, blank := codec.FindMessage(b), codec.FindBlank(b)
+	if hit < 0 || blank >= 0 && blank < hit {
 		return blank
 	}
 	return hit

@@ -63,9 +63,12 @@ func TestStore(t *testing.T) {
 	met := map[string]bool{}
 	// look dumps all files, and returns how many records of each layout the log
 	// and the queues hold.
-	look := func() map[string]int {
+	look := func(open bool) map[string]int {
 		records := map[string]int{}
 		for _, file := range files(t, dir) {
+			if open && strings.Contains(filepath.ToSlash(file), "/stratalog/spare/") {
+				continue // it may have become a segment by now
+			}
 			kind, got := identified(t, file)
 			met[kind.Name] = true
 			bad := findings(got)
@@ -86,12 +89,12 @@ func TestStore(t *testing.T) {
 		}
 		return records
 	}
-	look()
+	look(true)
 	if report, err := store.Close(ctx); err != nil || !report.Clean {
 		t.Fatalf("%+v %v", report, err)
 	}
 	// The two records that were there have the same place in their queue.
-	if got := look(); got["Message"] != count+2 || got["QueueUnit"] != count+1 || got["Blank"] == 0 {
+	if got := look(false); got["Message"] != count+2 || got["QueueUnit"] != count+1 || got["Blank"] == 0 {
 		t.Errorf("%v", got)
 	}
 	for _, kind := range []Kind{segmentKind, cutKind, queueKind, checkKind, boundKind, stateKind, cursorsKind, spareKind, textKind} {

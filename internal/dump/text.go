@@ -89,7 +89,7 @@ func (t *Text) Skipped(s *Skipped) error {
 }
 
 // fields prints the fields of a record that starts at off.
-func (t *Text) fields(v codec.RecordView, off int64) {
+func (t *Text) fields(v codec.Describer, off int64) {
 	b := v.Bytes()
 	var group codec.FieldInfo // waits for its first entry
 	flush := func() {

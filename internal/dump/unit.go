@@ -14,9 +14,9 @@ type units struct {
 	ends bool
 	// check looks for what the codec cannot know; number is that of the unit in
 	// the part. It may be nil.
-	check func(v codec.RecordView, number int64) *fault
+	check func(v codec.Describer, number int64) *fault
 	// notes says what a unit is; it may be nil.
-	notes func(v codec.RecordView, off, number int64) []Note
+	notes func(v codec.Describer, off, number int64) []Note
 }
 
 // walkUnits dumps a file that holds nothing but records of one size.
@@ -92,7 +92,7 @@ func (w *walk) units(u units) error {
 }
 
 // judge reads the unit b.
-func (u *units) judge(b []byte, number int64) (codec.RecordView, *fault) {
+func (u *units) judge(b []byte, number int64) (codec.Describer, *fault) {
 	if len(b) < u.info.MinSize {
 		return nil, &fault{record: u.info.Name, reason: fmt.Sprintf("needs %d bytes, %d are left", u.info.MinSize, len(b))}
 	}
@@ -111,7 +111,7 @@ func (u *units) judge(b []byte, number int64) (codec.RecordView, *fault) {
 }
 
 // fieldAt returns where a field starts in a record.
-func fieldAt(v codec.RecordView, field string) (at int64) {
+func fieldAt(v codec.Describer, field string) (at int64) {
 	v.Describe(func(f codec.FieldInfo) bool {
 		if f.Name == field {
 			at = int64(f.Offset)
@@ -139,13 +139,13 @@ func first(faults ...*fault) *fault {
 	return nil
 }
 
-func checkQueueUnit(v codec.RecordView, _ int64) *fault {
+func checkQueueUnit(v codec.Describer, _ int64) *fault {
 	u := v.(*codec.QueueUnitView)
 	return first(below("PhysicalOffset", u.PhysicalOffset(), 0), below("Size", int64(u.Size()), 1))
 }
 
 // queueOffset is the index in the queue of a unit.
-func (w *walk) queueOffset(v codec.RecordView, off, _ int64) []Note {
+func (w *walk) queueOffset(v codec.Describer, off, _ int64) []Note {
 	if w.kind.base < 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (w *walk) queueOffset(v codec.RecordView, off, _ int64) []Note {
 	return notes
 }
 
-func checkBatchUnit(v codec.RecordView, _ int64) *fault {
+func checkBatchUnit(v codec.Describer, _ int64) *fault {
 	u := v.(*codec.BatchUnitView)
 	if u.PhysicalOffset() == -1 && u.Size() == 0 {
 		return nil // ends a file of a compacted queue
@@ -165,7 +165,7 @@ func checkBatchUnit(v codec.RecordView, _ int64) *fault {
 		below("BaseOffset", u.BaseOffset(), 0), below("BatchSize", int64(u.BatchSize()), 1))
 }
 
-func checkTimerSlot(v codec.RecordView, _ int64) *fault {
+func checkTimerSlot(v codec.Describer, _ int64) *fault {
 	u := v.(*codec.TimerSlotView)
 	return first(below("Time", u.Time(), -1), below("First", u.First(), -1), below("Last", u.Last(), -1))
 }

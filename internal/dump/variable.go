@@ -97,7 +97,7 @@ func (w *walk) timerOffset(off int64) []Note {
 	return []Note{{"timer_offset", w.kind.base + off}}
 }
 
-func checkTimerUnit(v codec.RecordView, _ int64) *fault {
+func checkTimerUnit(v codec.Describer, _ int64) *fault {
 	u := v.(*codec.TimerUnitView)
 	return first(below("Previous", u.Previous(), -1), below("PhysicalOffset", u.PhysicalOffset(), 0),
 		below("MessageSize", int64(u.MessageSize()), 1))
@@ -171,7 +171,7 @@ func (w *walk) ext(off int64) (int64, error) {
 }
 
 // examineExt judges what stands at off.
-func (w *walk) examineExt(off int64) (codec.RecordView, placeKind, *fault, error) {
+func (w *walk) examineExt(off int64) (codec.Describer, placeKind, *fault, error) {
 	b, err := w.at(off, math.MaxInt16)
 	if err != nil {
 		return nil, placeBad, nil, err

@@ -87,7 +87,7 @@ func TestSameLayout(t *testing.T) {
 		r := Any(rng)
 		m := codec.Message{
 			Magic: r.Magic, QueueID: r.QueueID, Flag: r.Flag, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset,
-			SysFlag: r.SysFlag, BornTimestamp: r.BornTimestamp, BornHost: r.BornHost, StoreTimestamp: r.StoreTimestamp,
+			SysFlag: codec.SysFlag(r.SysFlag), BornTimestamp: r.BornTimestamp, BornHost: r.BornHost, StoreTimestamp: r.StoreTimestamp,
 			StoreHost: r.StoreHost, ReconsumeTimes: r.ReconsumeTimes, PreparedTransactionOffset: r.PreparedTransactionOffset,
 			Body: r.Body, Topic: r.Topic, Properties: r.Properties,
 		}

@@ -92,8 +92,8 @@ func Any(rng *rand.Rand) Record {
 }
 
 // hostSize is the size of a host, of which flag says that it is IPv6.
-func hostSize(sysFlag, flag int32) int {
-	if sysFlag&flag != 0 {
+func hostSize(sysFlag int32, flag codec.SysFlag) int {
+	if codec.SysFlag(sysFlag)&flag != 0 {
 		return 20
 	}
 	return 8

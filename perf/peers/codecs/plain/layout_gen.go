@@ -60,12 +60,42 @@ type FieldInfo struct {
 type RecordInfo struct {
 	// Name is the name in the layout.
 	Name string
-	// MinSize is the size of the smallest record.
+	// MinSize is the size of the smallest record; Fixed says that all have it.
 	MinSize int
+	Fixed   bool
 	// Describe reads the record at the front of b, which may be longer, hands
 	// its fields to yield until that returns false, and returns the record's
 	// size. The error is a *FieldError if there is no such record.
 	Describe func(b []byte, yield func(FieldInfo) bool) (int, error)
+	// View reads the record at the front of b, which may be longer, and returns
+	// it. It aliases b. The error is that of Describe.
+	View func(b []byte) (Describer, error)
+}
+
+// Describer is what the views of all records have, for tools.
+type Describer interface {
+	// Bytes returns the bytes of the record.
+	Bytes() []byte
+	// AppendText and AppendJSON append the record as a line of text, or as a
+	// JSON object.
+	AppendText(dst []byte) []byte
+	AppendJSON(dst []byte) []byte
+	// Describe hands the fields to yield, in order, until that returns false,
+	// and returns what it returned last.
+	Describe(yield func(FieldInfo) bool) bool
+}
+
+// viewOf is the function View in Records of a record with views of type V.
+func viewOf[V any, P interface {
+	*V
+	Describer
+	Parse(b []byte) error
+}](b []byte) (Describer, error) {
+	v := P(new(V))
+	if err := v.Parse(b); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 var (
@@ -438,6 +468,6 @@ func appendFlagList(dst []byte, text string) []byte {
 // Records returns the records of this package, in the order of its schemas.
 func Records() []RecordInfo {
 	return []RecordInfo{
-		{"Record", RecordMinSize, describeRecord},
+		{"Record", RecordMinSize, false, describeRecord, viewOf[RecordView]},
 	}
 }

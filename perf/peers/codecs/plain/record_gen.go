@@ -11,6 +11,8 @@ import (
 const (
 	// RecordMinSize is the size in bytes of the smallest Record.
 	RecordMinSize = 87
+	// RecordMagicOffset is where Magic starts, in bytes from the start of the record.
+	RecordMagicOffset = 4
 	// RecordMagicV1 is a value of Magic.
 	RecordMagicV1 uint32 = 0xDAA320A7
 	// RecordMagicV2 is a value of Magic.
