@@ -148,6 +148,9 @@ var engines = []*engine{
 	pebbleEngine, badgerEngine, bboltEngine, natsEngine,
 }
 
+// apart are engines that are in no plan.
+var apart = []*engine{nothingEngine}
+
 // engineNamed returns the engine of that name.
 func engineNamed(name string) (*engine, error) {
 	for _, e := range engines {
@@ -155,8 +158,10 @@ func engineNamed(name string) (*engine, error) {
 			return e, nil
 		}
 	}
-	if name == nothingEngine.name {
-		return nothingEngine, nil
+	for _, e := range apart {
+		if e.name == name {
+			return e, nil
+		}
 	}
 	return nil, errors.New("no engine is named " + name)
 }

@@ -144,14 +144,14 @@ func testBench(t *testing.T) *bench {
 }
 
 // Behind each answer with sync there is a sync, counted by the system; see
-// checkSyncs.
+// syncs.
 func TestSyncs(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is missing: install it with tools/setup.sh. Nothing here says now that any engine syncs")
 	}
 	b := testBench(t)
 	for _, e := range engines {
-		if err := b.countSyncs(e); err != nil {
+		if err := b.syncs(e); err != nil {
 			t.Fatal(err)
 		}
 	}
