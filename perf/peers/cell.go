@@ -173,7 +173,7 @@ func (c *cell) front(st store) (front, error) {
 			return f, nil
 		}
 		co := newCoalescer(batches, c.NoGather)
-		f.append, f.commits, f.close = co, co.batches.Load, co.Close
+		f.append, f.submit, f.commits, f.close = co, co, co.batches.Load, co.Close
 		return f, nil
 	}
 	f.append, _ = st.(appender)

@@ -40,7 +40,7 @@ func traceLines(c cell, visit func(line string), options ...string) (load.Run, e
 		return r, err
 	}
 	if !r.Verified.OK {
-		return r, fmt.Errorf("%s: %d missing, %d wrong: %s", c.title(), r.Verified.Missing, r.Verified.Wrong, r.Verified.First)
+		return r, wrong(&c, r.Verified)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
