@@ -80,10 +80,11 @@ type Log struct {
 type group struct {
 	buf    []byte
 	n      int64
-	from   int64 // where buf goes
+	from   int64         // where buf goes
+	done   []func(error) // of the records that nobody waits for
 	result sync.WaitGroup
 	err    error
-	left   atomic.Int64 // producers that have not seen err
+	left   atomic.Int64 // producers that have not seen err, and the committer
 }
 
 var groups = sync.Pool{New: func() any { return new(group) }}
@@ -91,44 +92,68 @@ var groups = sync.Pool{New: func() any { return new(group) }}
 // newGroup returns an empty group whose result is awaited.
 func newGroup(from int64) *group {
 	g := groups.Get().(*group)
-	g.buf, g.n, g.from, g.err = g.buf[:0], 0, from, nil
+	g.buf, g.done, g.n, g.from, g.err = g.buf[:0], g.done[:0], 0, from, nil
 	g.result.Add(1)
 	return g
 }
 
 // Append appends body and returns when an fdatasync covers it.
 func (l *Log) Append(body []byte) error {
+	g, err := l.stage(body, nil)
+	if err != nil {
+		return err
+	}
+	g.result.Wait()
+	err = g.err
+	g.release()
+	return err
+}
+
+// Submit appends body, which it copies, and calls done, with what went wrong, when
+// an fdatasync covers it. Done is called by the committer and must not wait for it;
+// nothing is called after an error here.
+func (l *Log) Submit(body []byte, done func(error)) error {
+	_, err := l.stage(body, done)
+	return err
+}
+
+// stage puts body into the next commit. With a done the group is not the caller's:
+// without one it is until the caller releases it.
+func (l *Log) stage(body []byte, done func(error)) (*group, error) {
 	sum, size := checksum(body), int64(headerSize+len(body))
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for l.failed == nil && len(l.filling.buf)+int(size) > maxStaged && l.filling.n > 0 {
 		l.room.Wait()
 	}
 	if err := l.refuse(size); err != nil {
-		l.mu.Unlock()
-		return err
+		return nil, err
 	}
 	g := l.filling
 	g.buf = binary.LittleEndian.AppendUint32(g.buf, uint32(len(body)))
 	g.buf = append(binary.LittleEndian.AppendUint32(g.buf, sum), body...)
+	if done != nil {
+		g.done = append(g.done, done)
+	}
 	g.n++
 	l.staged.Store(g.n)
 	l.starts = append(l.starts, l.at)
 	l.at += size
 	switch {
 	case l.busy:
-	case g.n == 1 && l.expected <= 1:
+	case g.n == 1 && l.expected <= 1 && done == nil:
 		l.commit() // a lone producer needs nobody to do it
 	default:
 		l.work.Signal()
 	}
-	l.mu.Unlock()
+	return g, nil
+}
 
-	g.result.Wait()
-	err := g.err
+// release gives g back when nobody needs it any more.
+func (g *group) release() {
 	if g.left.Add(-1) == 0 {
 		groups.Put(g)
 	}
-	return err
 }
 
 // refuse tells why a record of that size cannot be taken. Under mu.
@@ -209,8 +234,16 @@ func (l *Log) commit() {
 		l.work.Signal()
 	}
 	g.err = err
-	g.left.Store(g.n)
+	g.left.Store(g.n - int64(len(g.done)) + 1)
 	g.result.Done()
+	if len(g.done) > 0 {
+		l.mu.Unlock()
+		for _, done := range g.done {
+			done(err)
+		}
+		l.mu.Lock()
+	}
+	g.release()
 }
 
 // gather waits until as many producers have come as are expected. It yields to

@@ -101,6 +101,52 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
+// Records that nobody waits for are answered once, when they are in the log, and
+// share syncs with those that somebody waits for.
+func TestSubmit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l := open(t, path, Options{})
+	const producers, each = 6, 200
+	var answers sync.WaitGroup
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for n := range each {
+				if p%2 == 0 {
+					if err := l.Append(body(p, n)); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				answers.Add(1)
+				b := body(p, n)
+				err := l.Submit(b, func(err error) {
+					if err != nil {
+						t.Error(err)
+					}
+					answers.Done()
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				clear(b)
+			}
+		})
+	}
+	wg.Wait()
+	answers.Wait()
+	if l.Syncs() == 0 || l.Syncs() >= producers*each {
+		t.Errorf("%d syncs for %d records", l.Syncs(), producers*each)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Submit(nil, func(error) { t.Error("a record that was refused is answered") }); !errors.Is(err, ErrClosed) {
+		t.Errorf("Submit behind Close: %v", err)
+	}
+	contents(t, open(t, path, Options{}), producers, each)
+}
+
 func TestLoneProducerSyncsEach(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "log"), Options{})
 	for n := range 50 {

@@ -16,7 +16,7 @@ import (
 // cell is one measurement of one engine. Each runs in a process of its own, so
 // that memory and garbage of one engine do not weigh on another.
 type cell struct {
-	// Kind is what is done: append, read, build, reopen, acks or verify.
+	// Kind is what is done: append, order, read, build, reopen, acks or verify.
 	Kind string
 	// Workload is what it is called in the results.
 	Workload  string
@@ -99,6 +99,8 @@ func (c *cell) run() (load.Run, error) {
 	switch c.Kind {
 	case "append":
 		err = c.append(e, &r)
+	case "order":
+		err = c.order(e, &r)
 	case "build":
 		err = c.build(e, &r)
 	case "read":
@@ -122,7 +124,7 @@ func (c *cell) run() (load.Run, error) {
 func (c *cell) config(e *engine) []load.Param {
 	p := []load.Param{{Name: "mode", Value: string(c.Mode)}, {Name: "way", Value: string(c.Way)},
 		{Name: "size", Value: strconv.Itoa(c.Size)}, {Name: "round", Value: strconv.Itoa(c.Round)}}
-	if c.Kind == "append" || c.Kind == "verify" {
+	if c.Kind == "append" || c.Kind == "order" || c.Kind == "verify" {
 		p = append(p, load.Param{Name: "producers", Value: strconv.Itoa(c.Producers)})
 	}
 	if c.Async > 0 {
@@ -171,7 +173,7 @@ func (c *cell) front(st store) (front, error) {
 			return f, nil
 		}
 		co := newCoalescer(batches, c.NoGather)
-		f.append, f.commits, f.close = co, co.batches.Load, co.Close
+		f.append, f.submit, f.commits, f.close = co, co, co.batches.Load, co.Close
 		return f, nil
 	}
 	f.append, _ = st.(appender)

@@ -221,7 +221,7 @@ func (c *cell) reopen(e *engine, r *load.Run) error {
 	if st, err = e.open(c.Dir, c.settings()); err != nil {
 		return err
 	}
-	r.Verified = verify(st, c.bodies(), c.Acked, nil)
+	r.Verified = verify(st, c.bodies(), c.Acked, c.Acked)
 	return st.Close()
 }
 
@@ -265,7 +265,8 @@ func (c *cell) acks(e *engine, to io.Writer) error {
 	return <-errs
 }
 
-// verify reads a log that others wrote.
+// verify reads a log that others wrote, who may have been killed before they told
+// of an answer.
 func (c *cell) verify(e *engine, r *load.Run) error {
 	st, err := e.open(c.Dir, c.settings())
 	if err != nil {

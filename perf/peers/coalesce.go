@@ -33,16 +33,17 @@ type coalescer struct {
 // batch is the messages of one call, and what their producers wait for.
 type batch struct {
 	bodies [][]byte
+	done   []func(error) // of the messages that nobody waits for
 	result sync.WaitGroup
 	err    error
-	left   atomic.Int64 // producers that have not seen err
+	left   atomic.Int64 // producers that have not seen err, and run
 }
 
 var batchPool = sync.Pool{New: func() any { return new(batch) }}
 
 func newBatch() *batch {
 	b := batchPool.Get().(*batch)
-	b.bodies, b.err = b.bodies[:0], nil
+	b.bodies, b.done, b.err = b.bodies[:0], b.done[:0], nil
 	b.result.Add(1)
 	return b
 }
@@ -64,24 +65,52 @@ func newCoalescer(log batcher, noGather bool) *coalescer {
 // Append returns when the batch that holds body was taken. A batch that failed
 // fails all that come behind it too, since nobody knows what the log holds.
 func (c *coalescer) Append(_ int, body []byte) error {
-	c.mu.Lock()
-	if err := c.failed; err != nil {
-		c.mu.Unlock()
+	b, err := c.stage(body, nil)
+	if err != nil {
 		return err
+	}
+	b.result.Wait()
+	err = b.err
+	b.release()
+	return err
+}
+
+// Slot returns an Append that does not wait. It keeps the body, which the producer
+// uses again.
+func (c *coalescer) Slot(_ int, done func(error)) func(body []byte) error {
+	var kept []byte
+	return func(body []byte) error {
+		kept = append(kept[:0], body...)
+		_, err := c.stage(kept, done)
+		return err
+	}
+}
+
+// stage puts body into the next batch. With a done the batch is not the caller's:
+// without one it is until the caller releases it.
+func (c *coalescer) stage(body []byte, done func(error)) (*batch, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed != nil {
+		return nil, c.failed
 	}
 	b := c.filling
 	b.bodies = append(b.bodies, body)
+	if done != nil {
+		b.done = append(b.done, done)
+	}
 	c.staged.Store(int64(len(b.bodies)))
 	if len(b.bodies) == 1 {
 		c.work.Signal()
 	}
-	c.mu.Unlock()
-	b.result.Wait()
-	err := b.err
+	return b, nil
+}
+
+// release gives b back when nobody needs it any more.
+func (b *batch) release() {
 	if b.left.Add(-1) == 0 {
 		batchPool.Put(b)
 	}
-	return err
 }
 
 // run takes batches until the coalescer is closed.
@@ -113,8 +142,16 @@ func (c *coalescer) run() {
 		}
 		c.expected = int64(len(b.bodies) + len(c.filling.bodies))
 		b.err = err
-		b.left.Store(int64(len(b.bodies)))
+		b.left.Store(int64(len(b.bodies)-len(b.done)) + 1)
 		b.result.Done()
+		if len(b.done) > 0 {
+			c.mu.Unlock()
+			for _, done := range b.done {
+				done(err)
+			}
+			c.mu.Lock()
+		}
+		b.release()
 	}
 }
 

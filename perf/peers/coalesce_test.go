@@ -112,6 +112,60 @@ func TestCoalescerFails(t *testing.T) {
 	noLeak(t, before)
 }
 
+// Messages that nobody waits for share batches with those that somebody does; each
+// answer comes once, and what it says is what is in the log.
+func TestCoalescerSlots(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, failAt := range []int{0, 4} {
+		l := &fakeLog{t: t, delay: 100 * time.Microsecond, failAt: failAt, got: map[string]int{}}
+		c := newCoalescer(l, false)
+		const slots, each = 8, 20
+		answers := make(chan string, slots*each)
+		var wg sync.WaitGroup
+		for p := range slots {
+			wg.Go(func() {
+				var body string
+				free := make(chan bool, 1)
+				submit := c.Slot(p, func(err error) {
+					if err == nil {
+						answers <- body
+					}
+					free <- true
+				})
+				buf := make([]byte, 0, 16)
+				for n := range each {
+					body = fmt.Sprint("slot ", p, " ", n)
+					buf = append(buf[:0], body...)
+					if submit(buf) != nil {
+						return
+					}
+					clear(buf) // it is the caller's again
+					<-free
+				}
+			})
+		}
+		well, failed := produce(c, 4, 20)
+		wg.Wait()
+		c.Close()
+		close(answers)
+		for body := range answers {
+			if well[body] {
+				t.Errorf("%q was answered twice", body)
+			}
+			well[body] = true
+		}
+		if (failed > 0) != (failAt > 0) || failAt == 0 && len(well) != slots*each+80 || len(l.got) != len(well) {
+			t.Errorf("fails at %d: %d answered well, %d failed, %d in the log", failAt, len(well), failed, len(l.got))
+		}
+		for body := range well {
+			if l.got[body] != 1 {
+				t.Errorf("%q is in the log %d times", body, l.got[body])
+			}
+		}
+	}
+	noLeak(t, before)
+}
+
 // noLeak waits until no more goroutines run than before.
 func noLeak(t *testing.T, before int) {
 	t.Helper()

@@ -11,8 +11,9 @@
 //
 // # What is compared
 //
-//	check    syncs behind each answer, counted by strace; answers that outlive a kill
-//	durable  appends that wait for a sync, closed loop, 1 to 256 producers
+//	check    each answer behind its sync, as strace saw them; answers that outlive a kill
+//	durable  appends that wait for a sync, closed loop, 1 to 256 producers; with 1
+//	         and 16 of them also 64 messages of each in flight
 //	memory   appends that do not, one producer
 //	read     a scan and random reads by number, in the page cache
 //	reopen   time until a log takes appends, closed cleanly and killed
@@ -41,6 +42,9 @@
 // waits up to 40 us for as many producers as the last batch woke or found
 // waiting, which is worth a factor of 1.5 with 16 producers, and costs nothing
 // with one; -no-gather leaves that out.
+//
+// With messages in flight an engine gets its own asynchronous call, or the
+// coalescer, which then calls back. Such rows are compared with each other only.
 //
 // # What is left out
 //

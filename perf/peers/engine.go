@@ -95,7 +95,29 @@ type engine struct {
 	// alone is the way of one producer, many are those of more.
 	alone way
 	many  []way
+	// async are the ways in which a producer need not wait, of those that many
+	// producers have.
+	async []way
 	open  func(dir string, s settings) (store, error)
+}
+
+// slot returns a function that hands a message over by submit and lets done know
+// what wait returns, one message at a time. What it starts ends with the process,
+// as a cell does.
+func slot(submit func(body []byte) error, wait func() error, done func(error)) func(body []byte) error {
+	handed := make(chan struct{}, 1)
+	go func() {
+		for range handed {
+			done(wait())
+		}
+	}()
+	return func(body []byte) error {
+		if err := submit(body); err != nil {
+			return err
+		}
+		handed <- struct{}{}
+		return nil
+	}
 }
 
 // promiseOf returns the promise for a mode, and whether there is one.
@@ -148,6 +170,9 @@ var engines = []*engine{
 	pebbleEngine, badgerEngine, bboltEngine, natsEngine,
 }
 
+// apart are engines that are in no plan.
+var apart = []*engine{nothingEngine}
+
 // engineNamed returns the engine of that name.
 func engineNamed(name string) (*engine, error) {
 	for _, e := range engines {
@@ -155,8 +180,10 @@ func engineNamed(name string) (*engine, error) {
 			return e, nil
 		}
 	}
-	if name == nothingEngine.name {
-		return nothingEngine, nil
+	for _, e := range apart {
+		if e.name == name {
+			return e, nil
+		}
 	}
 	return nil, errors.New("no engine is named " + name)
 }

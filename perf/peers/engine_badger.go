@@ -17,7 +17,7 @@ var badgerEngine = &engine{
 	syncs:    2,
 	settings: "defaults, no compression, metrics off; the key is the number in 8 bytes",
 	checks:   "a checksum when the log is replayed, and of blocks",
-	alone:    wayNative, many: []way{wayBatch, wayNative},
+	alone:    wayNative, many: []way{wayBatch, wayNative}, async: []way{wayBatch},
 	open: openBadger,
 }
 

@@ -15,7 +15,7 @@ var bboltEngine = &engine{
 	syncs:    2,
 	settings: "fill 100 %, freelist as a map and not synced, as etcd has it; the key is the number in 8 bytes",
 	checks:   "nothing on pages of data",
-	alone:    waySingle, many: []way{wayBatch, wayNative},
+	alone:    waySingle, many: []way{wayBatch, wayNative}, async: []way{wayBatch},
 	open: openBbolt,
 }
 

@@ -19,7 +19,7 @@ var etcdWALEngine = &engine{
 	syncs:    1,
 	settings: "defaults (64 MB segments, preallocated)",
 	checks:   "a rolling CRC32C over all of it; no read by number",
-	alone:    waySingle, many: []way{wayBatch},
+	alone:    waySingle, many: []way{wayBatch}, async: []way{wayBatch},
 	open: openEtcdWAL,
 }
 

@@ -14,7 +14,7 @@ var limitEngine = &engine{
 	syncs:    1,
 	settings: "one file, zero-filled at open; no engine: see package limit",
 	checks:   "CRC32C of each record, on each read",
-	alone:    wayNative, many: []way{wayNative},
+	alone:    wayNative, many: []way{wayNative}, async: []way{wayNative},
 	open: func(dir string, s settings) (store, error) {
 		size := s.bytes + 16<<20
 		if s.size > 0 {
@@ -35,6 +35,11 @@ func (s *limitStore) Append(_ int, body []byte) error {
 		return s.AppendNoSync(body)
 	}
 	return s.Log.Append(body)
+}
+
+// Slot returns an Append that does not wait.
+func (s *limitStore) Slot(_ int, done func(error)) func(body []byte) error {
+	return func(body []byte) error { return s.Submit(body, done) }
 }
 
 func (s *limitStore) Read(n int64, visit func([]byte)) error {

@@ -23,7 +23,7 @@ var natsEngine = &engine{
 	syncs:    5,
 	settings: "one stream of files, one connection inside the process; the answer is the stream's own PubAck",
 	checks:   "a HighwayHash of each record",
-	alone:    wayNative, many: []way{wayBatch, wayNative},
+	alone:    wayNative, many: []way{wayBatch, wayNative}, async: []way{wayNative},
 	open: openNATS,
 }
 
@@ -124,13 +124,33 @@ func (s *natsStore) publishAll(bodies [][]byte) error {
 		}
 	}
 	for _, a := range answers {
-		select {
-		case <-a.Ok():
-		case err := <-a.Err():
+		if err := natsAnswer(a); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// natsAnswer waits for an answer.
+func natsAnswer(a jetstream.PubAckFuture) error {
+	select {
+	case <-a.Ok():
+		return nil
+	case err := <-a.Err():
+		return err
+	}
+}
+
+// Slot returns an Append that does not wait: PublishAsync.
+func (s *natsStore) Slot(_ int, done func(error)) func(body []byte) error {
+	var answer jetstream.PubAckFuture
+	var kept []byte // the client holds on to the message
+	submit := func(body []byte) (err error) {
+		kept = append(kept[:0], body...)
+		answer, err = s.js.PublishAsync(natsStream, kept)
+		return err
+	}
+	return slot(submit, func() error { return natsAnswer(answer) }, done)
 }
 
 func (s *natsStore) Read(n int64, visit func([]byte)) error {

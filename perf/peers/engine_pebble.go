@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"path/filepath"
 	"sync/atomic"
 
@@ -18,7 +19,7 @@ var pebbleEngine = &engine{
 	syncs:    1,
 	settings: "64 MiB memtable, no compression; the key is the number in 8 bytes",
 	checks:   "a checksum of each block, when it is read from the disk",
-	alone:    wayNative, many: []way{wayNative},
+	alone:    wayNative, many: []way{wayNative}, async: []way{wayNative},
 	open: openPebble,
 }
 
@@ -56,6 +57,25 @@ func (s *pebbleStore) Append(producer int, body []byte) error {
 	key := s.keys[producer][:]
 	binary.BigEndian.PutUint64(key, uint64(s.next.Add(1)-1))
 	return s.Set(key, body, s.opt)
+}
+
+// Slot returns an Append that does not wait: ApplyNoSyncWait.
+func (s *pebbleStore) Slot(_ int, done func(error)) func(body []byte) error {
+	var key [8]byte
+	var batch *pebble.Batch
+	submit := func(body []byte) error {
+		binary.BigEndian.PutUint64(key[:], uint64(s.next.Add(1)-1))
+		batch = s.NewBatch()
+		if err := batch.Set(key[:], body, nil); err != nil {
+			return err
+		}
+		return s.ApplyNoSyncWait(batch, pebble.Sync)
+	}
+	wait := func() error {
+		err := batch.SyncWait()
+		return errors.Join(err, batch.Close())
+	}
+	return slot(submit, wait, done)
 }
 
 func (s *pebbleStore) Read(n int64, visit func([]byte)) error {

@@ -22,7 +22,7 @@ var pebbleRecordEngine = &engine{
 	syncs:    1,
 	settings: "64 MiB steps of preallocation, as CockroachDB has it; a new file at each open, those before are read to their ends",
 	checks:   "CRC32C of each part of a record; no read by number",
-	alone:    wayNative, many: []way{wayNative},
+	alone:    wayNative, many: []way{wayNative}, async: []way{wayNative},
 	open: openPebbleRecord,
 }
 
@@ -88,16 +88,31 @@ func (s *pebbleRecordStore) Append(producer int, body []byte) error {
 		return err
 	}
 	wait := &s.waits[producer]
-	wait.err = nil
-	wait.group.Add(1)
-	s.mu.Lock()
-	_, err := s.w.SyncRecord(body, &wait.group, &wait.err)
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.submit(body, wait); err != nil {
 		return err
 	}
-	wait.group.Wait()
-	return wait.err
+	return wait.wait()
+}
+
+// submit writes body, whose sync is to be waited for.
+func (s *pebbleRecordStore) submit(body []byte, w *pebbleWait) error {
+	w.err = nil
+	w.group.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.w.SyncRecord(body, &w.group, &w.err)
+	return err
+}
+
+func (w *pebbleWait) wait() error {
+	w.group.Wait()
+	return w.err
+}
+
+// Slot returns an Append that does not wait.
+func (s *pebbleRecordStore) Slot(_ int, done func(error)) func(body []byte) error {
+	w := new(pebbleWait)
+	return slot(func(body []byte) error { return s.submit(body, w) }, w.wait, done)
 }
 
 func (s *pebbleRecordStore) Scan(visit func([]byte) error) error {

@@ -19,7 +19,7 @@ var promWALEngine = &engine{
 	syncs:    1,
 	settings: "128 MiB segments, no compression; rolled with a sync before one is full, since Log alone syncs it in the background",
 	checks:   "CRC32C of each part of a record; no read by number",
-	alone:    waySingle, many: []way{wayBatch},
+	alone:    waySingle, many: []way{wayBatch}, async: []way{wayBatch},
 	open: openPromWAL,
 }
 

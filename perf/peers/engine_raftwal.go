@@ -17,7 +17,7 @@ var raftWALEngine = &engine{
 	syncs:    1,
 	settings: "defaults (64 MiB segments); it always syncs",
 	checks:   "CRC32C of each commit, at recovery only",
-	alone:    waySingle, many: []way{wayBatch},
+	alone:    waySingle, many: []way{wayBatch}, async: []way{wayBatch},
 	open: openRaftWAL,
 }
 

@@ -18,7 +18,7 @@ var stratalogEngine = &engine{
 	syncs:    1,
 	settings: "defaults, one queue, its lane running; for memory: Durability Memory",
 	checks:   "CRC-32 of each whole record, on each read",
-	alone:    wayNative, many: []way{wayNative},
+	alone:    wayNative, many: []way{wayNative}, async: []way{wayNative},
 	open: openStratalog,
 }
 

@@ -11,7 +11,7 @@ var tidwallEngine = &engine{
 	syncs:    1,
 	settings: "defaults (20 MB segments, 2 of them cached), NoCopy",
 	checks:   "nothing: the format has no checksum",
-	alone:    waySingle, many: []way{wayBatch},
+	alone:    waySingle, many: []way{wayBatch}, async: []way{wayBatch},
 	open: openTidwall,
 }
 

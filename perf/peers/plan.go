@@ -50,9 +50,11 @@ func (p *plan) durable(round, producers, size int) []cell {
 			c.Way = w
 			cells = append(cells, c)
 		}
-		if e.name == ours && slices.Contains(asyncProducers, producers) {
-			c.Async = async
-			cells = append(cells, c)
+		if slices.Contains(asyncProducers, producers) {
+			for _, w := range e.async {
+				c.Way, c.Async = w, async
+				cells = append(cells, c)
+			}
 		}
 	}
 	return rotate(cells, round*3)
@@ -138,9 +140,19 @@ func (b *bench) reads(p *plan) error {
 			return err
 		}
 		dirs[e.name] = dir
-		r, err := child(p.built(e, dir, false))
+		c := p.built(e, dir, false)
+		r, err := child(c)
 		if err != nil {
 			return err
+		}
+		// It is opened again and read in a process of its own, as all else is.
+		c.Kind, c.Acked = "verify", c.built(e)
+		again, err := child(c)
+		if err != nil {
+			return err
+		}
+		if r.Verified = again.Verified; !r.Verified.OK {
+			return wrong(&c, r.Verified)
 		}
 		if err := b.keep(r); err != nil {
 			return err
@@ -198,7 +210,7 @@ func (b *bench) reopenOne(p *plan, e *engine, round int, state string) error {
 		return err
 	}
 	if !r.Verified.OK {
-		return fmt.Errorf("%s: %d missing, %d wrong: %s", c.title(), r.Verified.Missing, r.Verified.Wrong, r.Verified.First)
+		return wrong(&c, r.Verified)
 	}
 	return b.keep(r)
 }

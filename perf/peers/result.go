@@ -26,6 +26,7 @@ func opOf(r *load.Run, name string) *load.Op {
 // line is the runs of one row of a table: one engine in one way, by round.
 type line struct {
 	engine, label string
+	async         string // how many messages were in flight; empty for one
 	rounds        map[int]*load.Run
 }
 
@@ -38,11 +39,11 @@ func lines(runs []load.Run, want func(*load.Run) bool) []*line {
 			continue
 		}
 		label := r.Engine
-		switch w := way(r.Param("way")); {
-		case r.Param("async") != "":
-			label += ", " + r.Param("async") + " in flight"
-		case w == wayBatch || w == wayNative && hasBatch(r.Engine) && numeric(r, "producers") > 1:
+		if w := way(r.Param("way")); w == wayBatch || w == wayNative && hasBatch(r.Engine) && numeric(r, "producers") > 1 {
 			label += ", " + string(w)
+		}
+		if r.Param("async") != "" {
+			label += inFlight(r.Param("async"))
 		}
 		at := -1
 		for i, l := range all {
@@ -52,12 +53,16 @@ func lines(runs []load.Run, want func(*load.Run) bool) []*line {
 		}
 		if at < 0 {
 			at = len(all)
-			all = append(all, &line{engine: r.Engine, label: label, rounds: map[int]*load.Run{}})
+			all = append(all, &line{engine: r.Engine, label: label, async: r.Param("async"), rounds: map[int]*load.Run{}})
 		}
 		all[at].rounds[numeric(r, "round")] = r
 	}
 	return inOrder(all)
 }
+
+// inFlight is what is told of a row behind the engine, if so many messages of a
+// producer were on their way.
+func inFlight(n string) string { return ", " + n + " in flight" }
 
 // hasBatch tells that an engine is shown in more than one way.
 func hasBatch(name string) bool {

@@ -84,6 +84,37 @@ func TestRatios(t *testing.T) {
 	}
 }
 
+// What has many messages in flight is compared with what has as many, and with
+// nothing else.
+func TestAsyncRatios(t *testing.T) {
+	inFlight := func(r load.Run) load.Run {
+		r.Config = append(r.Config, load.Param{Name: "async", Value: "64"})
+		return r
+	}
+	runs := []load.Run{
+		run(ours, wayNative, 0, 100), run(yardstick, wayNative, 0, 200), run("raft-wal", wayBatch, 0, 50),
+		inFlight(run(ours, wayNative, 0, 1000)), inFlight(run("raft-wal", wayBatch, 0, 250)),
+	}
+	for _, limit := range []bool{false, true} {
+		want := map[string][2]string{ours: {"-", "50 %"}, "raft-wal, batch": {"2.0", "25 %"},
+			ours + ", 64 in flight": {"-", "-"}, "raft-wal, batch, 64 in flight": {"4.0", "-"}}
+		if limit {
+			runs = append(runs, inFlight(run(yardstick, wayNative, 0, 500)))
+			want[ours+", 64 in flight"], want["raft-wal, batch, 64 in flight"] = [2]string{"-", "200 %"}, [2]string{"4.0", "50 %"}
+		}
+		for _, row := range tables(runs)[0].rows {
+			n := len(row)
+			if w, ok := want[row[0]]; ok && (row[n-2] != w[0] || row[n-1] != w[1]) {
+				t.Errorf("%q, want %q", row, w)
+			}
+			delete(want, row[0])
+		}
+		if len(want) > 0 {
+			t.Errorf("no rows for %v", want)
+		}
+	}
+}
+
 func TestRotate(t *testing.T) {
 	if got := rotate([]int{1, 2, 3}, 4); got[0] != 2 || got[2] != 1 {
 		t.Errorf("rotate = %v", got)
