@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func newRig(b *testing.B, records int, opt stratalog.Options) *rig {
 	b.ReportAllocs()
 	r := &rig{b: b, fs: newCounting(), opt: opt, msg: stratalog.Message{Topic: "gate", Body: make([]byte, bodySize),
 		Properties: []byte("TAGS\x01red\x02KEYS\x01key\x02")}}
-	r.opt.Dir, r.opt.FS, r.opt.DiskFloor = b.TempDir(), r.fs, -1
+	r.opt.Dir, r.opt.FS, r.opt.DiskFloor = folder(b), r.fs, -1
 	if r.opt.Clock == nil {
 		r.opt.Clock = clock.NewManual(noon)
 	}
@@ -47,6 +48,14 @@ func newRig(b *testing.B, records int, opt stratalog.Options) *rig {
 	r.open()
 	b.Cleanup(r.close)
 	return r
+}
+
+// folder returns a folder whose path is of the same length in each run, unlike
+// that of b.TempDir alone: paths are allocated too.
+func folder(b *testing.B) string {
+	const length = 72
+	dir := b.TempDir()
+	return dir + "/" + strings.Repeat("d", max(length-len(dir)-1, 1))
 }
 
 func (r *rig) open() {
