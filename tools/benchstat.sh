@@ -25,6 +25,9 @@
 #   --accept           judge HEAD against perf/BASELINE, then make it the baseline,
 #                      in a commit of its own; a regression needs --reason. It
 #                      takes no flag that makes it look less closely
+#   --anew             with --accept --reason: the baseline cannot be judged any
+#                      more, say since it does not build with the Go of today;
+#                      HEAD is measured against itself
 #   --reason TEXT      why a regression is accepted
 #   -- FLAGS           everything behind it goes to the program (tools/gate run -h)
 #
@@ -42,7 +45,7 @@ die() {
 	exit 2
 }
 
-repo=$tools/.. base="" head="" pkgs="" keep="" accept="" reason="" or_itself="" narrow="" pass=() extra=()
+repo=$tools/.. base="" head="" pkgs="" keep="" accept="" reason="" or_itself="" anew="" narrow="" pass=() extra=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help | -h)
@@ -51,6 +54,7 @@ while [ $# -gt 0 ]; do
 		;;
 	--accept) accept=1 ;;
 	--or-itself) or_itself=1 ;;
+	--anew) anew=1 ;;
 	--quick) pass+=(--count=10 --sample=10ms) narrow=$1 ;;
 	--)
 		shift
@@ -76,7 +80,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -z "$accept$reason" ] || [ -n "$accept" ] || die "--reason goes with --accept; the reason of a change stands in perf/LIMITS"
+[ -z "$anew" ] || { [ -n "$accept" ] && [ -n "$reason" ]; } || die "--anew goes with --accept, and with --reason"
+[ -z "$reason" ] || [ -n "$accept" ] || die "--reason goes with --accept; the reason of a change stands in perf/LIMITS"
 [ -z "$accept" ] || [ -z "$narrow" ] || die "--accept does not take $narrow: a baseline is judged by all there is"
 
 module=$(cd "$repo" 2>/dev/null && pwd -P) || die "there is no folder $repo"

@@ -1,5 +1,5 @@
 # The rules of perf/BASELINE, for tools/benchstat.sh; docs/GATE.md says why each
-# is there. It uses $module, git, die, commit, reason and or_itself of its caller.
+# is there. It uses $module, prefix, git, die, commit, reason, anew and or_itself of its caller.
 # shellcheck shell=bash
 
 baseline_file=perf/BASELINE history_file=perf/history.jsonl
@@ -75,6 +75,11 @@ default_base() {
 # one in the history of HEAD that was accepted.
 accept_base() {
 	local rev known
+	if [ -n "$anew" ]; then
+		echo "benchstat: HEAD IS JUDGED AGAINST ITSELF, and becomes a baseline that nothing was compared with" >&2
+		commit HEAD
+		return
+	fi
 	if rev=$(baseline 2>/dev/null) && has_commit "$rev"; then
 		echo "$rev"
 		return

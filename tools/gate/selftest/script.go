@@ -272,10 +272,16 @@ func (t *tester) removed(ctx context.Context, r repository, run scriptRun, good 
 	if err == nil {
 		err = run("an acceptance was squashed", 2, []string{"along with other files"})
 	}
+	if err == nil {
+		err = run("anew, for no reason", 2, []string{"--anew goes with --accept"}, "--accept", "--anew")
+	}
 	if err == nil && !t.short {
 		err = run("a squash is put right", 0, []string{"judged against the last good baseline", "perf/BASELINE is"}, "--accept", "--reason", "it was squashed")
 		if err == nil {
 			err = run("after that", 0, []string{"PASS"})
+		}
+		if err == nil {
+			err = run("a baseline anew", 0, []string{"HEAD IS JUDGED AGAINST ITSELF", "perf/BASELINE is"}, "--accept", "--anew", "--reason", "a new Go")
 		}
 	}
 	return errors.Join(err, r.all(ctx, "reset -q --hard "+good))
