@@ -3,8 +3,9 @@
 // operation ends when its effects can be seen, so that little runs beside it.
 //
 // Syncs, system calls and bytes written are exact: the same in every run. So are
-// mallocs/op and malloced-B/op in nearly every one, and malloced-B/op of
-// BenchmarkRoll in fewer: a goroutine that wakes up early or late allocates.
+// mallocs/op and malloced-B/op in nearly every one; those of BenchmarkOpen on a
+// quiet machine only, and malloced-B/op of BenchmarkRoll not: a goroutine that
+// wakes up early or late allocates, and so does one that finds a pool empty.
 // allocs/op and B/op, which the testing package reports, are exact only where
 // b.N is large; of BenchmarkRoll, BenchmarkOpen and B/op of the durable appends
 // they are not, and the gate judges those by pairs.

@@ -1,8 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
-	"strings"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,12 +53,19 @@ func newRig(b *testing.B, records int, opt stratalog.Options) *rig {
 	return r
 }
 
-// folder returns a folder whose path is of the same length in each run, unlike
-// that of b.TempDir alone: paths are allocated too.
+// folder makes a folder whose path is of the same length in each run, unlike that
+// of b.TempDir: paths are allocated too.
 func folder(b *testing.B) string {
-	const length = 72
-	dir := b.TempDir()
-	return dir + "/" + strings.Repeat("d", max(length-len(dir)-1, 1))
+	dir := fmt.Sprintf("%s/store%010d", cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir()), rand.Uint32())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			b.Error(err)
+		}
+	})
+	return dir
 }
 
 func (r *rig) open() {
