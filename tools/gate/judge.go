@@ -168,19 +168,21 @@ func (r *row) judge(m *measured, rules rules, alpha float64) {
 }
 
 // judgeValue judges an exact value. HEAD differs if more than half of its
-// samples do, on the same side; and it is worse if a single one lies above where
-// all of BASE are equal, since what costs more in some processes only, by the
-// seed of a map perhaps, costs more. If not all samples of a side are equal, that
-// is still a matter of chance.
+// samples do, on the same side; and it is worse if a quarter of them lie above
+// where all of BASE are equal, since what costs more in some processes only, by
+// the seed of a map perhaps, costs more. A single one is not enough: on a busy
+// machine that comes twice in a row by chance. If not all samples of a side are
+// equal, that is still a matter of chance.
 func (r *row) judgeValue(m *measured) {
 	head := m.values[sideHead][r.unit]
 	r.base, _ = m.exact(r.unit)
 	all := slices.Concat(m.values[sideBase][r.unit], m.values[sideSame][r.unit])
 	constant := count(all, r.base) == len(all)
-	low, high, most := lowerMedian(head), upperMedian(head), slices.Max(head)
+	low, high := lowerMedian(head), upperMedian(head)
+	quarter := slices.Sorted(slices.Values(head))[len(head)-(len(head)+3)/4]
 	switch {
-	case constant && most > r.base:
-		r.head, r.verdict = most, worse
+	case constant && quarter > r.base:
+		r.head, r.verdict = quarter, worse
 		above := 0
 		for _, v := range head {
 			if v > r.base {
