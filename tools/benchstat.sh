@@ -18,18 +18,26 @@
 #   --slower PERCENT   how much slower is a regression (default 10)
 #   --hard UNITS       the units with a hard limit, separated by commas
 #   --quick            --count 10 --sample 10ms
+#   --or-itself        for CI: where the clone lacks the baseline's commit since it
+#                      is shallow, or its history was rewritten, say so and judge
+#                      HEAD against itself
 #   --keep DIR         where samples and reports are kept (default out/gate/TIME)
 #   --accept           judge HEAD against perf/BASELINE, then make it the baseline,
-#                      in a commit of its own; a regression needs --reason
+#                      in a commit of its own; a regression needs --reason. It
+#                      takes no flag that makes it look less closely
+#   --anew             with --accept --reason: the baseline cannot be judged any
+#                      more, say since it does not build with the Go of today;
+#                      HEAD is measured against itself
 #   --reason TEXT      why a regression is accepted
 #   -- FLAGS           everything behind it goes to the program (tools/gate run -h)
 #
-# Lines of perf/gate/flags in the module stand in front of these flags.
+# Lines of perf/gate/flags in the module stand in front of these flags: those of
+# BASE, so that a change cannot switch off what judges it.
 #
 # Exit 0: no regression. 1: a regression. 2: it could not be run or judged.
 set -euo pipefail
 
-tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tools=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 trap 'exit 2' INT TERM
 
 die() {
@@ -37,109 +45,109 @@ die() {
 	exit 2
 }
 
-repo=$tools/.. base="" head="" pkgs=./... keep="" accept="" reason="" pass=()
-
-# parse FLAG VALUE takes one flag; anything unknown is refused.
-parse() {
-	case $1 in
-	--repo) repo=$2 ;;
-	--base) base=$2 ;;
-	--head) head=$2 ;;
-	--pkg) pkgs=$2 ;;
-	--keep) keep=$2 ;;
-	--reason) reason=$2 ;;
-	--bench | --instructions | --count | --sample | --slower | --hard) pass+=("$1=$2") ;;
-	*) die "unknown argument $1; see --help" ;;
-	esac
-}
-
-arguments=("$@") extra=()
+repo=$tools/.. base="" head="" pkgs="" keep="" accept="" reason="" or_itself="" anew="" narrow="" pass=() extra=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help | -h)
 		sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
 		exit 0
 		;;
-	--accept | --quick) shift ;;
+	--accept) accept=1 ;;
+	--or-itself) or_itself=1 ;;
+	--anew) anew=1 ;;
+	--quick) pass+=(--count=10 --sample=10ms) narrow=$1 ;;
 	--)
 		shift
-		extra=("$@")
+		extra=("$@") narrow=--
 		break
 		;;
-	*)
-		[ $# -ge 2 ] || die "$1 needs a value, or is unknown; see --help"
-		if [ "$1" = --repo ]; then
-			repo=$2
-		fi
-		shift 2
+	--repo | --base | --head | --pkg | --keep | --reason | --bench | --instructions | --count | --sample | --slower | --hard)
+		[ $# -ge 2 ] || die "$1 needs a value"
+		# An empty one is that of a command that failed inside an argument.
+		[ -n "$2" ] || [ "$1" = --instructions ] || die "$1 is empty"
+		case $1 in
+		--repo) repo=$2 ;;
+		--base) base=$2 ;;
+		--head) head=$2 ;;
+		--keep) keep=$2 ;;
+		--reason) reason=$2 ;;
+		--pkg) pkgs=$2 narrow=$1 ;;
+		*) pass+=("$1=$2") narrow=$1 ;;
+		esac
+		shift
 		;;
-	esac
-done
-
-# The module's own flags first, then those of the call.
-module=$(cd "$repo" 2>/dev/null && pwd -P) || die "there is no folder $repo"
-[ -f "$module/go.mod" ] || die "$module has no go.mod"
-if [ -f "$module/perf/gate/flags" ]; then
-	while read -r flag value || [ -n "$flag" ]; do
-		[[ -z $flag || $flag == \#* ]] || parse "$flag" "$value"
-	done <"$module/perf/gate/flags"
-fi
-set -- "${arguments[@]}"
-while [ $# -gt 0 ]; do
-	case $1 in
-	--accept) accept=1 ;;
-	--quick) pass+=(--count=10 --sample=10ms) ;;
-	--) break ;;
-	*) parse "$1" "$2" && shift ;;
+	*) die "unknown argument $1; see --help" ;;
 	esac
 	shift
 done
+[ -z "$anew" ] || { [ -n "$accept" ] && [ -n "$reason" ]; } || die "--anew goes with --accept, and with --reason"
+[ -z "$reason" ] || [ -n "$accept" ] || die "--reason goes with --accept; the reason of a change stands in perf/LIMITS"
+[ -z "$accept" ] || [ -z "$narrow" ] || die "--accept does not take $narrow: a baseline is judged by all there is"
 
+module=$(cd "$repo" 2>/dev/null && pwd -P) || die "there is no folder $repo"
+[ -f "$module/go.mod" ] || die "$module has no go.mod"
 git=(git -C "$module")
 prefix=$("${git[@]}" rev-parse --show-prefix 2>/dev/null) || die "$module is in no git repository"
 work=$(mktemp -d) || die "no temporary folder"
+# What ends the script on the way is no regression.
+judged=""
 cleanup() {
+	local code=$?
 	for side in base head; do
 		if [ -e "$work/$side.tree" ]; then
 			"${git[@]}" worktree remove --force "$work/$side.tree" || echo "benchstat: git worktree prune is needed" >&2
 		fi
 	done
 	rm -rf "$work"
+	[ "$code" != 1 ] || [ -n "$judged" ] || code=2
+	exit "$code"
 }
 trap cleanup EXIT
 
 # commit REV prints the hash of a commit.
 commit() { "${git[@]}" rev-parse --verify --quiet "$1^{commit}" || die "there is no revision $1 here"; }
 
-# baseline prints the commit in perf/BASELINE, after a look at how it came there.
-baseline() {
-	local file=perf/BASELINE rev moved files
-	[ -f "$module/$file" ] || die "there is no $file; name a revision with --base"
-	rev=$(sed -E 's/[[:space:]]*(#.*)?$//' "$module/$file" | grep . || true)
-	[[ $rev =~ ^[0-9a-f]{40,64}$ ]] || die "$file does not hold the hash of a commit"
-	"${git[@]}" cat-file -e "$rev^{commit}" 2>/dev/null ||
-		die "the commit $rev of $file is not in this clone; a shallow clone has to fetch the history"
-	moved=$("${git[@]}" log -1 --format=%H -- "$file")
-	if [ -n "$moved" ]; then
-		"${git[@]}" diff --quiet HEAD -- "$file" || die "$file was changed by hand; --accept moves it"
-		files=$("${git[@]}" show --format= --name-status --relative "$moved")
-		if ! grep -qx "A	$file" <<<"$files" && grep -qvE '	perf/(BASELINE|history\.jsonl)$' <<<"$files"; then
-			die "commit $moved moved $file along with other files; --accept moves it, in a commit of its own"
-		fi
-	fi
-	echo "$rev"
-}
+# shellcheck source=gate/baseline.sh
+. "$tools/gate/baseline.sh"
 
 if [ -n "$accept" ]; then
 	[ -z "$base$head" ] || die "--accept compares HEAD with perf/BASELINE; it takes no --base and no --head"
 	[ -z "$("${git[@]}" status --porcelain)" ] || die "--accept needs a clean work tree"
 	head=$(commit HEAD)
-	if [ ! -f "$module/perf/BASELINE" ]; then
-		base=$head # the first one
-	fi
+	base=$(accept_base) || exit 2
+elif [ -z "$base" ]; then
+	base=$(default_base) || exit 2
 fi
-[ -n "$base" ] || base=$(baseline)
 base=$(commit "$base")
+
+# The module's own flags first, then those of the call. BASE's count: what is
+# judged does not say how. Where BASE has none, those of HEAD do.
+flags_of() {
+	if [ -n "$1" ]; then
+		"${git[@]}" show "$1:./perf/gate/flags" 2>/dev/null || true
+	elif [ -f "$module/perf/gate/flags" ]; then
+		cat "$module/perf/gate/flags"
+	fi | sed -E 's/[[:space:]]+$//; /^(#|$)/d'
+}
+base_flags=$(flags_of "$base") head_flags=$(flags_of "$head") changed=""
+used=$base_flags
+if ! "${git[@]}" cat-file -e "$base:./perf/gate/flags" 2>/dev/null; then
+	used=$head_flags
+	[ -z "$used" ] || echo "benchstat: BASE has no perf/gate/flags, so those of HEAD are used" >&2
+elif [ "$base_flags" != "$head_flags" ]; then
+	changed=$({ diff <(echo "$base_flags") <(echo "$head_flags") || true; } | sed -nE 's/^< /BASE: /p; s/^> /HEAD: /p')
+fi
+own=() own_pkgs=./...
+while read -r flag value; do
+	case $flag in
+	"") ;;
+	--pkg) own_pkgs=$value ;;
+	--bench | --instructions | --count | --sample | --slower | --hard) own+=("$flag=$value") ;;
+	*) die "perf/gate/flags: unknown flag $flag" ;;
+	esac
+done <<<"$used"
+pkgs=${pkgs:-$own_pkgs} pass=("${own[@]}" "${pass[@]}")
+
 label="$(commit HEAD) and the changes of the work tree"
 if [ -n "$head" ]; then
 	label=$(commit "$head")
@@ -147,18 +155,11 @@ elif [ -z "$("${git[@]}" status --porcelain)" ]; then
 	label=$(commit HEAD)
 fi
 
-if [ -z "$keep" ]; then
-	keep=$module/out/gate/$(date -u +%Y%m%dT%H%M%SZ)
-	mkdir -p "$keep"
-	"${git[@]}" check-ignore -q "$keep" || echo '*' >"$module/out/gate/.gitignore"
-fi
-mkdir -p "$keep"
-keep=$(cd "$keep" && pwd)
-
 # The stamp of the repository would make two builds of one source differ.
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 (cd "$tools" && export GOWORK=off GOFLAGS=-buildvcs=false && go build -o "$work/gate" ./gate && go build -o "$work/benchstat" golang.org/x/perf/cmd/benchstat) ||
 	die "the gate itself does not build"
+"$work/gate" check "${pass[@]}" "${extra[@]}" || exit 2
 
 # build SIDE REV DIR LABEL compiles the benchmarks of a revision; without one,
 # those in the folder as it is.
@@ -174,16 +175,30 @@ build() {
 }
 build base "$base" "" "$base"
 build head "$head" "$module" "$label"
+
+if [ -z "$keep" ]; then
+	keep=$module/out/gate/$(date -u +%Y%m%dT%H%M%SZ)
+	mkdir -p "$keep"
+	"${git[@]}" check-ignore -q "$keep" || echo '*' >"$module/out/gate/.gitignore"
+fi
+mkdir -p "$keep"
+keep=$(cd "$keep" && pwd)
+
 limits=$module/perf/LIMITS
 if [ -n "$head" ]; then
 	limits=$work/head.tree/${prefix}perf/LIMITS
 fi
 
-rc=0
+set +e
 "$work/gate" run -base "$work/base" -head "$work/head" -out "$keep" -benchstat "$work/benchstat" -limits "$limits" \
-	-reason "$reason" "${pass[@]}" "${extra[@]}" | tee "$keep/report.txt" || rc=$?
+	-history "$module/perf/history.jsonl" -changed "$changed" -reason "$reason" "${pass[@]}" "${extra[@]}" | tee "$keep/report.txt"
+status=("${PIPESTATUS[@]}")
+set -e
+[ "${status[1]}" = 0 ] || die "$keep/report.txt could not be written"
+rc=${status[0]}
+[ "$rc" -le 1 ] || rc=2
 echo "samples and report: $keep"
-[ -n "$accept" ] || exit "$rc"
+[ -n "$accept" ] || { judged=1 && exit "$rc"; }
 
 case $rc in
 0) ;;

@@ -11,13 +11,14 @@ import (
 // BenchmarkAppendSync: one producer; an operation is one durable message that
 // can be read.
 func BenchmarkAppendSync(b *testing.B) {
-	r := newRig(b, b.N+1, stratalog.Options{})
+	r := newRig(b, b.N+extraOps+1, stratalog.Options{})
 	r.append(stratalog.Sync)
 	r.begin()
 	for range b.N {
 		r.append(stratalog.Sync)
 	}
 	r.end(bodySize)
+	r.mallocs(func() { r.append(stratalog.Sync) })
 }
 
 // BenchmarkAppendMemory: one producer that waits for no sync, on both write
@@ -29,13 +30,14 @@ func BenchmarkAppendMemory(b *testing.B) {
 }
 
 func appendMemory(b *testing.B, path stratalog.WritePath) {
-	r := newRig(b, b.N+1, stratalog.Options{WritePath: path, MaxUnsynced: 1 << 30})
+	r := newRig(b, b.N+extraOps+1, stratalog.Options{WritePath: path, MaxUnsynced: 1 << 30})
 	r.append(stratalog.Sync)
 	r.begin()
 	for range b.N {
 		r.append(stratalog.Memory)
 	}
 	r.end(bodySize)
+	r.mallocs(func() { r.append(stratalog.Memory) })
 }
 
 // batch is how many messages come together.
@@ -43,7 +45,7 @@ const batch = 64
 
 // BenchmarkAppendBatch: an operation is one batch of durable messages.
 func BenchmarkAppendBatch(b *testing.B) {
-	r := newRig(b, batch*(b.N+1), stratalog.Options{})
+	r := newRig(b, batch*(b.N+extraOps+1), stratalog.Options{})
 	msgs := make([]stratalog.Message, batch)
 	for i := range msgs {
 		msgs[i] = r.msg
@@ -62,6 +64,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 		op()
 	}
 	r.end(batch * bodySize)
+	r.mallocs(op)
 }
 
 // BenchmarkGroupCommit: an operation is a round of messages from producers that
@@ -70,7 +73,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 // syncs, however the goroutines are scheduled.
 func BenchmarkGroupCommit(b *testing.B) {
 	// A commit waits a moment for more, so time has to pass.
-	r := newRig(b, batch*(b.N+1), stratalog.Options{Clock: &ticking{Manual: clock.NewManual(noon)}})
+	r := newRig(b, batch*(b.N+extraOps+1), stratalog.Options{Clock: &ticking{Manual: clock.NewManual(noon)}})
 	ctx := context.Background()
 	syncing, others := make(chan struct{}), make(chan struct{})
 	hold := true // handed over by the channels
@@ -113,5 +116,6 @@ func BenchmarkGroupCommit(b *testing.B) {
 		op()
 	}
 	r.end(batch * bodySize)
+	r.mallocs(op)
 	hold = false
 }

@@ -26,20 +26,30 @@ func TestCountersAreExact(t *testing.T) {
 		name         string
 		run          func(*testing.B)
 		syncs, calls float64
+		mallocs      float64
 	}{
-		{"one durable append: the record, its sync, the bound, the queue", BenchmarkAppendSync, 1, 4},
-		{"a batch of 64", BenchmarkAppendBatch, 1, 4},
-		{"64 producers: one alone, 63 together", BenchmarkGroupCommit, 2, 8},
-		{"memory, mapped", func(b *testing.B) { appendMemory(b, stratalog.WriteMmap) }, 0, 0},
-		{"memory, written", func(b *testing.B) { appendMemory(b, stratalog.WritePwrite) }, 0, 1},
-		{"get of 32", BenchmarkGet, 0, 1},
-		{"read by place", BenchmarkRead, 0, 0},
-		{"1000 records into 64 queues", func(b *testing.B) { queueApply(b, 64) }, 0, 64},
+		{"one durable append: the record, its sync, the bound, the queue", BenchmarkAppendSync, 1, 4, 3},
+		{"a batch of 64", BenchmarkAppendBatch, 1, 4, 4},
+		{"64 producers: one alone, 63 together", BenchmarkGroupCommit, 2, 8, 5},
+		{"memory, mapped", func(b *testing.B) { appendMemory(b, stratalog.WriteMmap) }, 0, 0, 0},
+		{"memory, written", func(b *testing.B) { appendMemory(b, stratalog.WritePwrite) }, 0, 1, 0},
+		{"get of 32", BenchmarkGet, 0, 1, 0},
+		{"read by place", BenchmarkRead, 0, 0, 0},
+		{"1000 records into 64 queues", func(b *testing.B) { queueApply(b, 64) }, 0, 64, 0},
 	} {
 		first, second := testing.Benchmark(c.run), testing.Benchmark(c.run)
 		if first.N != 20 || second.N != 20 {
 			t.Errorf("%s: it did not run: %+v", c.name, first)
 			continue
+		}
+		// Allocations are exact in nearly all runs, and not under the race detector.
+		one, other := first.Extra["mallocs/op"], second.Extra["mallocs/op"]
+		if !raceEnabled && (min(one, other) > c.mallocs || max(one, other) < c.mallocs) {
+			t.Errorf("%s: %v and %v allocations, want %v", c.name, one, other, c.mallocs)
+		}
+		for _, unit := range []string{"mallocs/op", "malloced-B/op"} {
+			delete(first.Extra, unit)
+			delete(second.Extra, unit)
 		}
 		if !maps.Equal(first.Extra, second.Extra) {
 			t.Errorf("%s: %v in one run, %v in the next", c.name, first.Extra, second.Extra)

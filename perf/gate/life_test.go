@@ -31,6 +31,7 @@ func BenchmarkRoll(b *testing.B) {
 		op()
 	}
 	r.end(perSegment * size)
+	r.mallocs(op)
 }
 
 // BenchmarkOpen: an operation opens a store of 100 messages that was closed
@@ -50,6 +51,7 @@ func BenchmarkOpen(b *testing.B) {
 		op()
 	}
 	r.end(0)
+	r.mallocs(op)
 }
 
 // BenchmarkQueueApply: an operation applies 1000 records, spread over queues, and
@@ -64,7 +66,7 @@ func queueApply(b *testing.B, queues int) {
 	const records = 1000
 	b.ReportAllocs()
 	r := &rig{b: b, fs: newCounting()}
-	store, err := cq.Open(r.fs, b.TempDir()+"/consumequeue", cq.Options{FileSize: int64(20 * records * (b.N + 2))})
+	store, err := cq.Open(r.fs, b.TempDir()+"/consumequeue", cq.Options{FileSize: int64(20 * records * (b.N + extraOps + 2))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,6 +95,7 @@ func queueApply(b *testing.B, queues int) {
 		op()
 	}
 	r.end(0)
+	r.mallocs(op)
 	if err := store.Close(); err != nil {
 		b.Error(err)
 	}

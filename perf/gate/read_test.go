@@ -45,6 +45,8 @@ func BenchmarkGet(b *testing.B) {
 		op(i)
 	}
 	r.end(0)
+	i := 0
+	r.mallocs(func() { op(i); i++ })
 	out.Release()
 }
 
@@ -63,5 +65,7 @@ func BenchmarkRead(b *testing.B) {
 		op(i)
 	}
 	r.end(0)
+	i := 0
+	r.mallocs(func() { op(i); i++ })
 	rec.Release()
 }

@@ -1,7 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,7 +38,7 @@ func newRig(b *testing.B, records int, opt stratalog.Options) *rig {
 	b.ReportAllocs()
 	r := &rig{b: b, fs: newCounting(), opt: opt, msg: stratalog.Message{Topic: "gate", Body: make([]byte, bodySize),
 		Properties: []byte("TAGS\x01red\x02KEYS\x01key\x02")}}
-	r.opt.Dir, r.opt.FS, r.opt.DiskFloor = b.TempDir(), r.fs, -1
+	r.opt.Dir, r.opt.FS, r.opt.DiskFloor = folder(b), r.fs, -1
 	if r.opt.Clock == nil {
 		r.opt.Clock = clock.NewManual(noon)
 	}
@@ -47,6 +51,21 @@ func newRig(b *testing.B, records int, opt stratalog.Options) *rig {
 	r.open()
 	b.Cleanup(r.close)
 	return r
+}
+
+// folder makes a folder whose path is of the same length in each run, unlike that
+// of b.TempDir: paths are allocated too.
+func folder(b *testing.B) string {
+	dir := fmt.Sprintf("%s/store%010d", cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir()), rand.Uint32())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			b.Error(err)
+		}
+	})
+	return dir
 }
 
 func (r *rig) open() {

@@ -3,16 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,12 +29,15 @@ type testPackage struct {
 	// Dir is the source folder, where the benchmarks run; Binary the program.
 	Dir    string `json:"dir"`
 	Binary string `json:"binary"`
+	// Tests holds a digest of each of its test files, by name.
+	Tests map[string]string `json:"tests"`
 }
 
 // buildInfo is what a build leaves in its folder.
 type buildInfo struct {
 	Commit   string        `json:"commit"`
 	Go       string        `json:"go"`
+	Patterns string        `json:"patterns"`
 	Packages []testPackage `json:"packages"`
 }
 
@@ -49,12 +55,11 @@ func readBuild(dir string) (buildInfo, error) {
 
 func buildCommand(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("gate build", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	dir := flags.String("dir", ".", "the module, or a folder in it")
 	out := flags.String("out", "", "where the programs go")
 	pkgs := flags.String("pkg", "./...", "package patterns, separated by spaces")
 	commit := flags.String("commit", "", "what is built, for the reports")
-	if err := flags.Parse(args); err != nil {
+	if err := parseFlags(flags, args, stderr); err != nil {
 		return err
 	}
 	if *out == "" || flags.NArg() > 0 {
@@ -64,7 +69,7 @@ func buildCommand(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	info.Commit = *commit
+	info.Commit, info.Patterns = *commit, *pkgs
 	b, err := json.MarshalIndent(info, "", "\t")
 	if err != nil {
 		return err
@@ -93,7 +98,7 @@ func build(ctx context.Context, dir, out string, patterns []string) (buildInfo, 
 		return info, err
 	}
 	for i, p := range listed {
-		found, err := p.hasBenchmarks()
+		digests, found, err := p.tests()
 		if err != nil {
 			return info, err
 		}
@@ -106,7 +111,8 @@ func build(ctx context.Context, dir, out string, patterns []string) (buildInfo, 
 		if _, err := goCommand(ctx, dir, "test", "-c", "-trimpath", "-o", binary, p.ImportPath); err != nil {
 			return info, err
 		}
-		info.Packages = append(info.Packages, testPackage{Path: p.ImportPath, Key: p.key(), Dir: p.Dir, Binary: binary})
+		info.Packages = append(info.Packages, testPackage{Path: p.ImportPath, Key: p.key(), Dir: p.Dir, Binary: binary,
+			Tests: digests})
 	}
 	return info, nil
 }
@@ -149,19 +155,43 @@ func listPackages(ctx context.Context, dir string, patterns []string) ([]listedP
 
 var benchmarkFunc = regexp.MustCompile(`(?m)^func Benchmark`)
 
-func (p listedPackage) hasBenchmarks() (bool, error) {
-	for _, files := range [][]string{p.TestGoFiles, p.XTestGoFiles} {
-		for _, name := range files {
-			b, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				return false, err
+// tests returns the digests of the test files, and whether they hold benchmarks.
+func (p listedPackage) tests() (map[string]string, bool, error) {
+	digests, found := map[string]string{}, false
+	for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+		b, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return nil, false, err
+		}
+		digests[name] = fmt.Sprintf("%x", sha256.Sum256(b))
+		found = found || benchmarkFunc.Match(b)
+	}
+	return digests, found, nil
+}
+
+// editedTests names the packages of both sides whose test files differ, and the
+// files: a benchmark that measures less is no faster code.
+func editedTests(base, head buildInfo) []string {
+	var list []string
+	for _, b := range base.Packages {
+		for _, h := range head.Packages {
+			if b.Path != h.Path {
+				continue
 			}
-			if benchmarkFunc.Match(b) {
-				return true, nil
+			names := map[string]bool{}
+			for _, files := range []map[string]string{b.Tests, h.Tests} {
+				for name := range files {
+					if b.Tests[name] != h.Tests[name] {
+						names[name] = true
+					}
+				}
+			}
+			if len(names) > 0 {
+				list = append(list, b.Key+": "+strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 			}
 		}
 	}
-	return false, nil
+	return list
 }
 
 func (p listedPackage) key() string {

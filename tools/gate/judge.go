@@ -58,8 +58,9 @@ type row struct {
 func (r row) name() string { return r.key + " " + r.unit }
 
 // judge judges the units of all benchmarks. A benchmark whose sides cannot be
-// compared is told of.
-func judge(all []*measured, rules rules) ([]row, []error) {
+// compared is told of. alpha is how rarely an interval may miss on one side; 0
+// derives it from how many intervals there are. It is returned.
+func judge(all []*measured, rules rules, alpha float64) ([]row, float64, []error) {
 	type judged struct {
 		m   *measured
 		row row
@@ -68,6 +69,7 @@ func judge(all []*measured, rules rules) ([]row, []error) {
 	var troubles []error
 	intervals := 0
 	for _, m := range all {
+		before := len(list) + len(troubles)
 		for _, unit := range append([]string{unitTime}, rules.hard...) {
 			r := row{key: m.key, unit: unit}
 			switch present, err := m.present(unit, rules.pairs); {
@@ -88,14 +90,19 @@ func judge(all []*measured, rules rules) ([]row, []error) {
 			}
 			list = append(list, judged{m, r})
 		}
+		if len(list)+len(troubles) == before {
+			troubles = append(troubles, fmt.Errorf("%s reports neither a time nor a unit with a hard limit", m.key))
+		}
 	}
-	alpha := runAlpha(intervals)
+	if alpha == 0 {
+		alpha = runAlpha(intervals)
+	}
 	var rows []row
 	for _, j := range list {
 		j.row.judge(j.m, rules, alpha)
 		rows = append(rows, j.row)
 	}
-	return rows, troubles
+	return rows, alpha, troubles
 }
 
 // present tells whether both sides report unit. It is an error if HEAD does not
@@ -161,13 +168,30 @@ func (r *row) judge(m *measured, rules rules, alpha float64) {
 }
 
 // judgeValue judges an exact value. HEAD differs if more than half of its
-// samples do, on the same side. If not all samples of a side are equal, that is
-// still a matter of chance.
+// samples do, on the same side; and it is worse if a quarter of them lie above
+// where all of BASE are equal, since what costs more in some processes only, by
+// the seed of a map perhaps, costs more. A single one is not enough: on a busy
+// machine that comes twice in a row by chance. If not all samples of a side are
+// equal, that is still a matter of chance.
 func (r *row) judgeValue(m *measured) {
 	head := m.values[sideHead][r.unit]
 	r.base, _ = m.exact(r.unit)
+	all := slices.Concat(m.values[sideBase][r.unit], m.values[sideSame][r.unit])
+	constant := count(all, r.base) == len(all)
 	low, high := lowerMedian(head), upperMedian(head)
+	quarter := slices.Sorted(slices.Values(head))[len(head)-(len(head)+3)/4]
 	switch {
+	case constant && quarter > r.base:
+		r.head, r.verdict = quarter, worse
+		above := 0
+		for _, v := range head {
+			if v > r.base {
+				above++
+			}
+		}
+		if above < len(head) {
+			r.note = fmt.Sprintf("in %d of %d processes", above, len(head))
+		}
 	case low > r.base:
 		r.head, r.verdict = low, worse
 	case high < r.base:
@@ -176,8 +200,7 @@ func (r *row) judgeValue(m *measured) {
 		r.head, r.verdict = r.base, same
 	}
 	r.ratio = ratioOf(r.base, r.head)
-	all := slices.Concat(m.values[sideBase][r.unit], m.values[sideSame][r.unit])
-	r.chance = count(all, r.base) < len(all) || count(head, r.head) < len(head)
+	r.chance = !constant || count(head, r.head) < len(head)
 }
 
 // compare is the verdict of an interval: it has to lie beyond the limit as a
@@ -211,7 +234,7 @@ func (r *row) confirm(again []row) {
 			continue
 		}
 		if a.verdict == worse {
-			r.note = fmt.Sprintf("a second run agrees: %s", a.change())
+			r.note = fmt.Sprintf("a second run agrees: %s", a.change()+noted(a.note))
 			return
 		}
 		r.verdict, r.note = undecided, fmt.Sprintf("a second run does not agree: %s", a.change())

@@ -66,7 +66,7 @@ func TestJudgeTime(t *testing.T) {
 		{"too few pairs", a[:9], scaled(b[:9], 2), c[:9], undecided, "takes 10 pairs"},
 		{"twice as slow, by less than a nanosecond", scaled(a, 5e-4), scaled(b, 1e-3), scaled(c, 5e-4), undecided, ""},
 	} {
-		rows, troubles := judge([]*measured{samplesOf(unitTime, tc.base, tc.head, tc.again)}, testRules(len(tc.base)))
+		rows, _, troubles := judge([]*measured{samplesOf(unitTime, tc.base, tc.head, tc.again)}, testRules(len(tc.base)), 0)
 		if len(rows) != 1 || len(troubles) != 0 {
 			t.Errorf("%s: %d rows, troubles %v", tc.what, len(rows), troubles)
 			continue
@@ -96,7 +96,11 @@ func TestJudgeCounters(t *testing.T) {
 		{"a thousandth more", repeat(1, 12), repeat(1.001, 12), repeat(1, 12), byValue, worse, false},
 		{"with strays on both sides", with(3, 10, 4, 2), with(3, 9, 2, 4, 4), with(3, 11, 4), byValue, same, false},
 		{"one more, with strays", with(3, 11, 4), with(4, 10, 3, 5), with(3, 12), byValue, worse, true},
-		{"one more in half of the samples", repeat(3, 12), with(3, 6, 4, 4, 4, 4, 4, 4), repeat(3, 12), byValue, same, false},
+		{"one more in half of the processes", repeat(3, 12), with(3, 6, 4, 4, 4, 4, 4, 4), repeat(3, 12), byValue, worse, true},
+		{"one more in a quarter of the processes", repeat(3, 12), with(3, 9, 4, 4, 9), repeat(3, 12), byValue, worse, true},
+		{"one more in two processes", repeat(3, 12), with(3, 10, 4, 4), repeat(3, 12), byValue, same, false},
+		{"one less in one process", repeat(3, 12), with(3, 11, 2), repeat(3, 12), byValue, same, false},
+		{"one more in half, and strays in BASE", repeat(3, 12), with(3, 6, 4, 4, 4, 4, 4, 4), with(3, 11, 4), byValue, same, false},
 		{"not exact, and quiet", with(69, 6, 70, 70, 70, 70, 70, 70), with(69, 5, 70, 70, 70, 70, 70, 70, 70),
 			with(69, 7, 70, 70, 70, 70, 70), byDifference, undecided, false},
 		{"not exact, and far worse", with(69, 6, 70, 70, 70, 70, 70, 70), with(79, 6, 80, 80, 80, 80, 80, 80),
@@ -105,7 +109,7 @@ func TestJudgeCounters(t *testing.T) {
 			with(70, 6, 69, 69, 69, 69, 69, 69), byDifference, better, false},
 		{"one pair", repeat(3, 1), repeat(4, 1), repeat(3, 1), byValue, worse, false},
 	} {
-		rows, troubles := judge([]*measured{samplesOf("allocs/op", tc.base, tc.head, tc.again)}, testRules(len(tc.base)))
+		rows, _, troubles := judge([]*measured{samplesOf("allocs/op", tc.base, tc.head, tc.again)}, testRules(len(tc.base)), 0)
 		// The testing package always reports a time; here there is none.
 		if len(troubles) != 0 || len(rows) != 1 {
 			t.Errorf("%s: %d rows, troubles %v", tc.what, len(rows), troubles)
@@ -127,14 +131,15 @@ func TestJudgePresence(t *testing.T) {
 		gone              bool
 	}{
 		{"in BASE only", "syncs/op", full, nil, full, 0, "missing in HEAD", true},
-		{"in HEAD only", "syncs/op", nil, full, nil, 0, "", false},
+		{"a time in BASE only", unitTime, full, nil, full, 0, "missing in HEAD", true},
+		{"in HEAD only", "syncs/op", nil, full, nil, 0, "neither a time nor a unit", false},
 		{"now and then", "syncs/op", full, full[:11], full, 0, "reports syncs/op in 12, 11 and 12 of 12 samples", false},
-		{"a unit without a limit", "records/s", full, repeat(9, 12), full, 0, "", false},
-		{"a unit without a limit that is gone", "records/s", full, nil, full, 0, "", false},
-		{"a unit of another name", "sync/op", full, repeat(9, 12), full, 0, "", false},
+		{"a unit without a limit", "records/s", full, repeat(9, 12), full, 0, "neither a time nor a unit", false},
+		{"a unit without a limit that is gone", "records/s", full, nil, full, 0, "neither a time nor a unit", false},
+		{"a unit of another name", "sync/op", full, repeat(9, 12), full, 0, "neither a time nor a unit", false},
 		{"everywhere", "syncs/op", full, full, full, 1, "", false},
 	} {
-		rows, troubles := judge([]*measured{samplesOf(tc.unit, tc.base, tc.head, tc.again)}, testRules(12))
+		rows, _, troubles := judge([]*measured{samplesOf(tc.unit, tc.base, tc.head, tc.again)}, testRules(12), 0)
 		err := errors.Join(troubles...)
 		var gone *goneError
 		if len(rows) != tc.rows || (err == nil) != (tc.trouble == "") || err != nil && !strings.Contains(err.Error(), tc.trouble) ||
@@ -191,7 +196,7 @@ func jobs(seed uint64, runs, benchmarks int, rules rules, factor float64) float6
 		}
 		return v
 	}
-	round := func() []*measured {
+	round := func(benchmarks int) []*measured {
 		all := make([]*measured, benchmarks)
 		drift := 1.0
 		for i := range all {
@@ -214,8 +219,21 @@ func jobs(seed uint64, runs, benchmarks int, rules rules, factor float64) float6
 	}
 	blocked := 0
 	for range runs {
-		rows, _ := judge(round(), rules)
-		again, _ := judge(round(), rules)
+		rows, alpha, _ := judge(round(benchmarks), rules, 0)
+		var suspects []int
+		for i := range rows {
+			if rows[i].doubtful() {
+				suspects = append(suspects, i)
+			}
+		}
+		if len(suspects) == 0 {
+			continue
+		}
+		// The second run has the suspects alone, and is as strict.
+		again, _, _ := judge(round(len(suspects)), rules, alpha)
+		for i := range again {
+			again[i].key = rows[suspects[i]].key
+		}
 		for i := range rows {
 			if rows[i].doubtful() {
 				rows[i].confirm(again)
@@ -250,5 +268,25 @@ func TestFalseAlarms(t *testing.T) {
 		if share := jobs(4, 500, 40, rules, 1); share > 0.01 {
 			t.Errorf("%d pairs, no tolerance: %.4f of the jobs are stopped for nothing", tc.pairs, share)
 		}
+	}
+}
+
+// One interval of a job of many is as strict in the second run as in the first.
+func TestSecondRunKeepsAlpha(t *testing.T) {
+	m := samplesOf(unitTime, noise(1, 0.02), scaled(noise(2, 0.02), 1.3), noise(3, 0.02))
+	many := slices.Repeat([]*measured{m}, 40)
+	first, alpha, _ := judge(many, testRules(12), 0)
+	second, got, _ := judge(many[:1], testRules(12), alpha)
+	alone, own, _ := judge(many[:1], testRules(12), 0)
+	if alpha >= own || got != alpha || second[0].effect != first[0].effect || alone[0].effect == first[0].effect {
+		t.Errorf("alpha %v, then %v, alone %v; intervals %v, %v, %v", alpha, got, own, first[0].effect, second[0].effect, alone[0].effect)
+	}
+}
+
+// A benchmark without a time is judged by its counters.
+func TestJudgeWithoutTime(t *testing.T) {
+	rows, _, troubles := judge([]*measured{samplesOf("syncs/op", repeat(1, 12), repeat(2, 12), repeat(1, 12))}, testRules(12), 0)
+	if len(rows) != 1 || len(troubles) != 0 || rows[0].verdict != worse || rows[0].chance {
+		t.Errorf("%+v, %v", rows, troubles)
 	}
 }

@@ -18,11 +18,14 @@ import (
 //	codec.BenchmarkEncode allocs/op 2 # the buffer is the caller's now
 //	codec.BenchmarkEncode sec/op 1.3x # checks the tags
 //	codec.BenchmarkEncode removed # there is no such codec any more
+//	codec.BenchmarkEncode syncs/op removed # it does no input or output now
+//	perf/gate/flags changed # the codec is a package of its own
 type raise struct {
 	line      int
 	key, unit string
 	value     float64
 	times     bool // value is a multiple of that of BASE
+	gone      bool // the unit may be gone
 	why       string
 	used      bool
 }
@@ -30,6 +33,12 @@ type raise struct {
 // removed is what stands in place of a unit in the line that allows a benchmark
 // to be missing.
 const removed = "removed"
+
+// The line that allows the flags to differ from those of BASE.
+const (
+	flagsFile = "perf/gate/flags"
+	changed   = "changed"
+)
 
 // readLimits reads a file of raises. There need not be one. Every line that is
 // not right is an error of its own.
@@ -71,10 +80,18 @@ func parseRaise(text string) (*raise, error) {
 		r.key, r.unit = parts[0], removed
 		return r, nil
 	}
+	if len(parts) == 2 && parts[0] == flagsFile && parts[1] == changed {
+		r.key, r.unit = parts[0], changed
+		return r, nil
+	}
 	if len(parts) != 3 {
 		return nil, errors.New("the line is not of the form: package.Benchmark unit value # why")
 	}
 	r.key, r.unit = parts[0], parts[1]
+	if parts[2] == removed {
+		r.gone = true
+		return r, nil
+	}
 	number, times := strings.CutSuffix(parts[2], "x")
 	value, err := strconv.ParseFloat(number, 64)
 	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
@@ -95,7 +112,7 @@ func allow(rows []row, raises []*raise) {
 			continue
 		}
 		for _, raise := range raises {
-			if raise.key == r.key && raise.unit == r.unit && raise.covers(r) {
+			if raise.key == r.key && raise.unit == r.unit && !raise.gone && raise.covers(r) {
 				raise.used, r.allowed = true, raise
 			}
 		}
@@ -109,14 +126,14 @@ func (l *raise) covers(r *row) bool {
 	return r.head <= l.value
 }
 
-// allowMissing returns the benchmarks that are missing and that no line allows
-// to be.
+// allowMissing returns the benchmarks, and units as "benchmark unit", that are
+// missing and that no line allows to be.
 func allowMissing(missing []string, raises []*raise) []string {
 	var left []string
 	for _, key := range missing {
 		allowed := false
 		for _, raise := range raises {
-			if raise.key == key && raise.unit == removed {
+			if raise.unit == removed && raise.key == key || raise.gone && raise.key+" "+raise.unit == key {
 				raise.used, allowed = true, true
 			}
 		}
@@ -127,12 +144,23 @@ func allowMissing(missing []string, raises []*raise) []string {
 	return left
 }
 
+// allowChanged returns the line that allows the flags to differ, or nil.
+func allowChanged(raises []*raise) *raise {
+	for _, raise := range raises {
+		if raise.key == flagsFile && raise.unit == changed {
+			raise.used = true
+			return raise
+		}
+	}
+	return nil
+}
+
 // unused returns the lines that nothing needed, of benchmarks that were looked
 // at.
 func unused(raises []*raise, looked func(key string) bool) []*raise {
 	var list []*raise
 	for _, r := range raises {
-		if !r.used && (r.unit == removed || looked(r.key)) {
+		if !r.used && (r.unit == removed || r.unit == changed || looked(r.key)) {
 			list = append(list, r)
 		}
 	}

@@ -17,6 +17,10 @@ func TestParseRaise(t *testing.T) {
 		{"codec.BenchmarkEncode allocs/op 2 # a buffer for the caller", raise{key: "codec.BenchmarkEncode", unit: "allocs/op", value: 2, why: "a buffer for the caller"}, ""},
 		{"codec.BenchmarkEncode/sub#01 sec/op 1.3x # checks # twice", raise{key: "codec.BenchmarkEncode/sub#01", unit: "sec/op", value: 1.3, times: true, why: "checks # twice"}, ""},
 		{"codec.BenchmarkEncode removed # gone", raise{key: "codec.BenchmarkEncode", unit: removed, why: "gone"}, ""},
+		{"codec.BenchmarkEncode syncs/op removed # no input", raise{key: "codec.BenchmarkEncode", unit: "syncs/op", gone: true, why: "no input"}, ""},
+		{"perf/gate/flags changed # a package more", raise{key: flagsFile, unit: changed, why: "a package more"}, ""},
+		{"perf/gate/flags changed", raise{}, "does not say why"},
+		{"codec.BenchmarkEncode changed # why", raise{}, "not of the form"},
 		{"codec.BenchmarkEncode allocs/op 2", raise{}, "does not say why"},
 		{"codec.BenchmarkEncode allocs/op 2 #", raise{}, "does not say why"},
 		{"codec.BenchmarkEncode removed", raise{}, "does not say why"},
@@ -73,6 +77,7 @@ func TestAllow(t *testing.T) {
 		{line: 1, key: "A", unit: "u", value: 2}, {line: 2, key: "B", unit: "u", value: 2.5}, {line: 3, key: "C", unit: unitTime, value: 1.25, times: true},
 		{line: 4, key: "D", unit: "u", value: 9, times: true}, {line: 5, key: "E", unit: "u", value: 2}, {line: 6, key: "F", unit: "u", value: 2},
 		{line: 7, key: "G", unit: removed}, {line: 8, key: "H", unit: removed},
+		{line: 9, key: "B", unit: "u", gone: true},
 	}
 	allow(rows, raises)
 	left := ""
@@ -82,8 +87,14 @@ func TestAllow(t *testing.T) {
 	if left != "BD" {
 		t.Errorf("worse and not allowed: %s, want BD", left)
 	}
-	if missing := allowMissing([]string{"G", "I"}, raises); len(missing) != 1 || missing[0] != "I" {
-		t.Errorf("missing: %v, want I", missing)
+	if missing := allowMissing([]string{"G", "I", "B u", "A u"}, raises); strings.Join(missing, ",") != "I,A u" {
+		t.Errorf("missing: %v, want I and A u", missing)
+	}
+	if allowChanged(raises) != nil {
+		t.Error("the flags may differ without a line")
+	}
+	if l := allowChanged([]*raise{{key: flagsFile, unit: changed}}); l == nil || !l.used {
+		t.Errorf("the line for the flags: %+v", l)
 	}
 	lines := ""
 	for _, r := range unused(raises, func(key string) bool { return key != "F" }) {

@@ -4,6 +4,7 @@
 //
 //	gate build -dir MODULE -out DIR   compiles the benchmarks of a module
 //	gate run -base DIR -head DIR      measures two such builds and judges
+//	gate check                        only looks at the flags of a run
 package main
 
 import (
@@ -35,15 +36,27 @@ func main() {
 	os.Exit(code)
 }
 
+// parseFlags parses args. What is wrong is for the caller to print, in one line;
+// all flags are printed if they are asked for.
+func parseFlags(flags *flag.FlagSet, args []string, stderr io.Writer) error {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(stderr)
+		flags.PrintDefaults()
+	}
+	return err
+}
+
 // command runs one subcommand and returns the exit code.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := errors.New("usage: gate build|run [flags]")
+	err := errors.New("usage: gate build|run|check [flags]")
 	if len(args) > 0 {
 		switch args[0] {
 		case "build":
 			err = buildCommand(ctx, args[1:], stderr)
-		case "run":
-			err = runCommand(ctx, args[1:], stdout, stderr)
+		case "run", "check":
+			err = runCommand(ctx, args[0], args[1:], stdout, stderr)
 		}
 	}
 	switch {

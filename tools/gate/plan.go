@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -22,17 +23,18 @@ type benchmark struct {
 // plan is what there is to measure.
 type plan struct {
 	benchmarks []benchmark
-	missing    []string // in BASE, and not in HEAD
-	added      []string // in HEAD, and not in BASE
-	troubles   []error  // what could not be looked at
-	cpu        string   // as the benchmarks print it
+	missing    []string        // in BASE, and not in HEAD
+	added      []string        // in HEAD, and not in BASE
+	troubles   []error         // what could not be looked at
+	cpu        string          // as the benchmarks print it
+	units      map[string]bool // what any benchmark of either side reports
 }
 
 // makePlan looks for the benchmarks of both sides that expr matches, and finds
 // out on BASE how many iterations take as long as a sample should. Every
 // benchmark of HEAD runs at least once.
 func makePlan(ctx context.Context, r *runner, base, head buildInfo, expr string, length time.Duration) (plan, error) {
-	var p plan
+	p := plan{units: map[string]bool{}}
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return p, fmt.Errorf("-bench: %w", err)
@@ -46,6 +48,9 @@ func makePlan(ctx context.Context, r *runner, base, head buildInfo, expr string,
 			return
 		}
 		for _, s := range samples {
+			for unit := range s.values {
+				p.units[unit] = true
+			}
 			found(pkg.Key+"."+s.name, s)
 		}
 	}
@@ -80,6 +85,12 @@ func makePlan(ctx context.Context, r *runner, base, head buildInfo, expr string,
 		return p, fmt.Errorf("no benchmark matches %s", expr)
 	}
 	return p, ctx.Err()
+}
+
+// matches tells whether re matches a benchmark of either side.
+func (p plan) matches(re *regexp.Regexp) bool {
+	return slices.ContainsFunc(p.benchmarks, func(b benchmark) bool { return re.MatchString(b.key) }) ||
+		slices.ContainsFunc(slices.Concat(p.missing, p.added), re.MatchString)
 }
 
 // list runs the benchmarks of a package that re matches, and returns a sample of

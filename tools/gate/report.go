@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"golang.org/x/perf/benchunit"
 )
@@ -29,17 +30,29 @@ type report struct {
 	wrong    []error  // lines of perf/LIMITS
 	unused   []*raise
 	troubles []error
+	edited   []string        // packages whose test files differ
+	exact    map[string]bool // rows that were exact when BASE was accepted
+	// changed says how the flags of HEAD differ, changedAllowed which line of
+	// perf/LIMITS allows it.
+	changed        string
+	changedAllowed *raise
 }
 
 // begin says what is going to be measured.
 func (r *report) begin(w io.Writer) {
 	f := r.facts
-	fmt.Fprintf(w, "BASE %s\nHEAD %s\n%d benchmarks, %d pairs of samples of %v; %s, %s, %s, %s, GOMAXPROCS=%d, GOGC=%s\n",
-		cmp.Or(f.Base, "?"), cmp.Or(f.Commit, "?"), len(r.plan.benchmarks), f.Pairs, f.Length, f.Go, cmp.Or(f.CPU, "cpu unknown"),
+	fmt.Fprintf(w, "BASE %s\nHEAD %s\n%s, %s of samples of %v; %s, %s, %s, %s, GOMAXPROCS=%d, GOGC=%s\n",
+		cmp.Or(f.Base, "?"), cmp.Or(f.Commit, "?"), plural(len(r.plan.benchmarks), "benchmark"), plural(f.Pairs, "pair"), f.Length, f.Go, cmp.Or(f.CPU, "cpu unknown"),
 		cmp.Or(f.Kernel, "kernel unknown"), cmp.Or(f.Files, "file system unknown"), f.Procs, f.GOGC)
 	if f.BaseGo != f.Go {
 		fmt.Fprintf(w, "BASE is built with %s\n", f.BaseGo)
 	}
+	fmt.Fprintf(w, "packages %s; benchmarks %s; instructions of %s\nhard limits for %s; slower is %v %%\n",
+		cmp.Or(f.Packages, "?"), f.Bench, cmp.Or(f.Counted, "none"), strings.Join(f.Hard, ", "), f.Slower)
+	if r.changed != "" {
+		fmt.Fprintf(w, "\nTHE FLAGS IN %s ARE NOT THOSE OF BASE, which are used:\n  %s\n", flagsFile, strings.ReplaceAll(r.changed, "\n", "\n  "))
+	}
+	list(w, "benchmark code changed in:", r.edited)
 	list(w, "new in HEAD, nothing to compare with:", r.plan.added)
 }
 
@@ -52,15 +65,25 @@ func list(w io.Writer, title string, lines []string) {
 // tableFile is where benchstat's tables of all units go.
 const tableFile = "benchstat.txt"
 
+// Benchstat is stopped at tableTime and tableMemory, in KiB of addresses: it has
+// been seen to fill the memory of a machine.
+const (
+	tableTime   = 2 * time.Minute
+	tableMemory = 4 << 20
+)
+
 // table shows what benchstat makes of the times, and keeps what it makes of
 // everything. Nothing is read from it.
 func (r *report) table(ctx context.Context, benchstat string, w io.Writer) error {
 	if benchstat == "" || len(r.rows) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, tableTime)
+	defer cancel()
 	run := func(filter string) ([]byte, error) {
 		var stdout, stderr bytes.Buffer
-		cmd := exec.CommandContext(ctx, benchstat, "-table", "pkg", "-ignore", "side,commit,goversion", "-filter", filter,
+		cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, tableMemory),
+			benchstat, "-table", "pkg", "-ignore", "side,commit,goversion", "-filter", filter,
 			"base="+rawName(r.outDir, "", sideBase), "head="+rawName(r.outDir, "", sideHead), "base-again="+rawName(r.outDir, "", sideSame))
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		// It ends well without having read its files, too.
@@ -100,18 +123,25 @@ func (r *report) end(w io.Writer) error {
 	for _, u := range r.unused {
 		lines = append(lines, fmt.Sprintf("line %d: %s %s (%s)", u.line, u.key, u.unit, u.why))
 	}
-	list(w, "lines of perf/LIMITS that are not needed:", lines)
+	list(w, "lines of perf/LIMITS that are NOT NEEDED any more, and would allow a regression later:", lines)
+	lines = nil
+	for _, row := range r.by(byDifference) {
+		if r.exact[row.name()] {
+			lines = append(lines, row.name())
+		}
+	}
+	list(w, "NOT EXACT HERE, though exact when BASE was accepted, so the limit is a soft one:", lines)
 
 	lines = nil
+	if r.changed != "" && r.changedAllowed == nil {
+		lines = append(lines, fmt.Sprintf("%s: it differs from that of BASE\n    to allow it, write into perf/LIMITS: %s %s # why", flagsFile, flagsFile, changed))
+	}
 	for _, row := range regressions(r.rows) {
-		lines = append(lines, fmt.Sprintf("%s: %s\n    to allow it, write into perf/LIMITS: %s", row.name(), row.change(), wanted(row)))
+		lines = append(lines, fmt.Sprintf("%s: %s\n    to allow it, write into perf/LIMITS: %s", row.name(), row.change()+noted(row.note), wanted(row)))
 	}
 	for _, m := range r.missing {
 		line := m + " is in BASE, and missing in HEAD: removed or renamed"
-		if !strings.Contains(m, " ") {
-			line += "\n    to allow it, write into perf/LIMITS: " + m + " " + removed + " # why"
-		}
-		lines = append(lines, line)
+		lines = append(lines, line+"\n    to allow it, write into perf/LIMITS: "+m+" "+removed+" # why")
 	}
 	for _, err := range r.wrong {
 		lines = append(lines, err.Error())
@@ -119,13 +149,53 @@ func (r *report) end(w io.Writer) error {
 	list(w, "REGRESSION", lines)
 	if len(r.troubles) > 0 {
 		fmt.Fprintf(w, "\nNOT JUDGED\n  %s\n", strings.ReplaceAll(errors.Join(r.troubles...).Error(), "\n", "\n  "))
-		return fmt.Errorf("%d benchmarks or packages could not be judged", len(r.troubles))
+		return fmt.Errorf("%s could not be judged", plural(len(r.troubles), "thing"))
 	}
 	if len(lines) > 0 {
 		return errRegression
 	}
-	fmt.Fprintf(w, "\nPASS: no regression in %d benchmarks\n", len(r.plan.benchmarks))
+	fmt.Fprintf(w, "\nPASS: %s\n", r.summary())
 	return nil
+}
+
+// summary says in a line what passing means here.
+func (r *report) summary() string {
+	text := "no regression in " + plural(len(r.plan.benchmarks), "benchmark")
+	if len(r.plan.benchmarks) == 0 {
+		text = fmt.Sprintf("NOTHING WAS COMPARED: BASE has none of these benchmarks, %d are new", len(r.plan.added))
+	}
+	open, noise := 0, 0.0
+	times := r.by(byRatio)
+	for _, row := range times {
+		if row.verdict == undecided {
+			open++
+			noise = max(noise, math.Expm1(row.floor))
+		}
+	}
+	switch {
+	case len(times) > 0 && r.facts.Pairs < minPairs:
+		text += fmt.Sprintf("; time not judged, which takes %d pairs", minPairs)
+	case open > 0:
+		text += fmt.Sprintf("; time undecided for %d of %d, noise up to %.0f %%", open, len(times), 100*noise)
+	}
+	if r.changed != "" {
+		text += "; with the flags of BASE, not of HEAD"
+	}
+	if len(r.edited) > 0 {
+		text += "; benchmark code changed"
+	}
+	if len(r.unused) > 0 {
+		text += fmt.Sprintf("; %s of perf/LIMITS not needed", plural(len(r.unused), "line"))
+	}
+	return text
+}
+
+// plural writes a number of things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // times writes the judgement by pairs.

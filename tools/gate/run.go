@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // job is one run of the gate.
@@ -37,7 +38,17 @@ func run(ctx context.Context, c config, stdout, stderr io.Writer) error {
 	}
 	raises, wrong := readLimits(c.limits)
 	j.rep.wrong, j.rep.missing = wrong, allowMissing(j.rep.plan.missing, raises)
+	j.rep.changed = c.changed
+	if c.changed != "" {
+		j.rep.changedAllowed = allowChanged(raises)
+	}
+	if j.rep.exact, err = exactOnce(c.history, j.rep.facts.Base); err != nil {
+		return err
+	}
 	j.rep.begin(stdout)
+	if err := j.idle(stdout); err != nil {
+		return err
+	}
 	if err := j.judge(ctx, raises); err != nil {
 		return err
 	}
@@ -48,6 +59,31 @@ func run(ctx context.Context, c config, stdout, stderr io.Writer) error {
 		return err
 	}
 	return j.rep.end(stdout)
+}
+
+// idle refuses a check that was asked for and matches nothing: it would pass
+// whatever happens. Where -bench looks at some benchmarks only, it is told of.
+func (j *job) idle(w io.Writer) error {
+	p := j.rep.plan
+	var nothing []string
+	if j.hardAsked {
+		for _, unit := range j.rules.hard {
+			if !p.units[unit] {
+				nothing = append(nothing, fmt.Sprintf("-hard %s: no benchmark of either side reports it", unit))
+			}
+		}
+	}
+	if j.counted != nil && !p.matches(j.counted) {
+		nothing = append(nothing, fmt.Sprintf("-instructions %s: it matches no benchmark of either side", j.counted))
+	}
+	if len(nothing) == 0 || len(p.troubles) > 0 {
+		return nil // what could not be looked at may have it
+	}
+	if j.bench != everything {
+		list(w, fmt.Sprintf("NOT CHECKED, among the benchmarks that %s matches:", j.bench), nothing)
+		return nil
+	}
+	return errors.New(strings.Join(nothing, "; "))
 }
 
 // prepare reads the builds and makes the plan.
@@ -72,21 +108,22 @@ func (j *job) prepare(ctx context.Context) error {
 		}
 	}
 	plan, err := makePlan(ctx, &j.runner, base, head, j.bench, j.once())
-	j.rep = report{plan: plan, outDir: j.outDir, reason: j.reason, troubles: plan.troubles, facts: j.facts(ctx, base, head, plan)}
+	j.rep = report{plan: plan, outDir: j.outDir, reason: j.reason, troubles: plan.troubles, edited: editedTests(base, head),
+		facts: j.facts(ctx, base, head, plan)}
 	return err
 }
 
 // judge measures everything, and what is worse by chance perhaps once more.
 func (j *job) judge(ctx context.Context, raises []*raise) error {
 	benchmarks := j.rep.plan.benchmarks
-	rows, err := j.measure(ctx, benchmarks, "")
+	rows, alpha, err := j.measure(ctx, benchmarks, "", 0)
 	if err != nil {
 		return err
 	}
 	allow(rows, raises)
 	if suspects := doubted(rows, benchmarks); len(suspects) > 0 {
 		fmt.Fprintf(j.log, "measuring %d benchmarks once more\n", len(suspects))
-		again, err := j.measure(ctx, suspects, "-again")
+		again, _, err := j.measure(ctx, suspects, "-again", alpha)
 		if err != nil {
 			return err
 		}
@@ -97,6 +134,7 @@ func (j *job) judge(ctx context.Context, raises []*raise) error {
 		}
 	}
 	j.rep.rows = rows
+	j.rep.missing = allowMissing(j.rep.missing, raises) // units, too
 	j.rep.unused = unused(raises, func(key string) bool {
 		return slices.ContainsFunc(benchmarks, func(b benchmark) bool { return b.key == key })
 	})
@@ -104,15 +142,17 @@ func (j *job) judge(ctx context.Context, raises []*raise) error {
 }
 
 // measure takes samples of benchmarks and counts their instructions, and judges
-// them. Suffix tells the files of one measurement from those of another.
-func (j *job) measure(ctx context.Context, benchmarks []benchmark, suffix string) ([]row, error) {
+// them. Suffix tells the files of one measurement from those of another; a second
+// one is as strict as alpha, that of the first, for all that it has fewer
+// benchmarks.
+func (j *job) measure(ctx context.Context, benchmarks []benchmark, suffix string, alpha float64) ([]row, float64, error) {
 	raw, err := openRaw(j.outDir, suffix, j.rep.facts.config)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s := sampler{runner: j.runner, dir: j.dir, raw: raw, log: j.log}
 	all, troubles := s.measure(ctx, benchmarks, j.pairs)
-	rows, more := judge(all, j.rules)
+	rows, alpha, more := judge(all, j.rules, alpha)
 	troubles = append(troubles, more...)
 	if j.counter != nil && ctx.Err() == nil {
 		counts, more := j.counter.countAll(ctx, benchmarks, j.counted, j.once(), j.rules.tolerance)
@@ -127,7 +167,7 @@ func (j *job) measure(ctx context.Context, benchmarks []benchmark, suffix string
 			j.rep.missing = append(j.rep.missing, gone.what)
 		}
 	}
-	return rows, errors.Join(raw.close(), ctx.Err())
+	return rows, alpha, errors.Join(raw.close(), ctx.Err())
 }
 
 // doubtful tells whether r blocks only if a second run agrees.

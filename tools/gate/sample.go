@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -53,11 +54,18 @@ func (r *runner) run(ctx context.Context, p testPackage, pattern, benchtime stri
 		}
 		return nil, &benchmarkError{pkg: p.Key, pattern: pattern, cause: err, log: stdout.String() + stderr.String()}
 	}
-	return r.parse(stdout.Bytes())
+	samples, err := r.parse(stdout.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%s.%w", p.Key, err)
+	}
+	return samples, nil
 }
 
 // parse reads the results in what a test program printed. A line that only
-// looks like one is left out; its benchmark is then missed.
+// looks like one is left out; its benchmark is then missed. A result that says
+// nothing, of no iteration or with a value that is no number, is an error that
+// begins with the benchmark's name: a benchmark that skips itself after its
+// first iteration prints one, and nothing compares with it.
 func (r *runner) parse(out []byte) ([]sample, error) {
 	var samples []sample
 	reader := benchfmt.NewReader(bytes.NewReader(out), "")
@@ -71,8 +79,14 @@ func (r *runner) parse(out []byte) ([]sample, error) {
 		if r.procs > 1 {
 			s.name = strings.TrimSuffix(s.name, "-"+strconv.Itoa(r.procs))
 		}
+		if s.iterations <= 0 {
+			return nil, fmt.Errorf("%s reports %d iterations: it skipped itself on the way", s.name, s.iterations)
+		}
 		for _, v := range res.Values {
 			value, unit := benchunit.Tidy(v.Value, v.Unit) // the reader leaves the unit of a zero as it is
+			if math.IsNaN(value) || math.IsInf(value, 0) {
+				return nil, fmt.Errorf("%s reports %v %s", s.name, value, unit)
+			}
 			s.values[unit] = value
 		}
 		samples = append(samples, s)
@@ -93,9 +107,6 @@ func (r *runner) one(ctx context.Context, p testPackage, name string, n int, pre
 	for _, s := range samples {
 		if s.name != name {
 			return nil, fmt.Errorf("%s.%s gave a sample of %s", p.Key, name, s.name)
-		}
-		if _, ok := s.values[unitTime]; !ok {
-			return nil, fmt.Errorf("%s.%s reports no time", p.Key, name)
 		}
 	}
 	return samples, nil

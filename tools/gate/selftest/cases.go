@@ -27,6 +27,10 @@ var gateCases = []gateCase{
 	{what: "a benchmark panics", variant: "panics", code: 2, says: []string{"selftest.BenchmarkCopy fails", "index out of range"}},
 	{what: "a benchmark fails", long: true, variant: "fails", code: 2, says: []string{"selftest.BenchmarkCopy fails", "on purpose"}},
 	{what: "a benchmark gives no sample", variant: "skips", code: 2, says: []string{"selftest.BenchmarkCopy gives no sample"}},
+	{what: "a benchmark skips itself on the way", variant: "nan", code: 2, says: []string{"selftest.BenchmarkCopy reports 0 iterations"}},
+	{what: "a benchmark reports a unit no more, and may", long: true, variant: "silent",
+		limits: "selftest.BenchmarkAppend syscalls/op removed # counted elsewhere\n", says: []string{"PASS"}},
+	{what: "a unit that nobody reports", variant: "same", flags: []string{"-hard", "allocs/opp"}, code: 2, says: []string{"-hard allocs/opp"}},
 	{what: "a benchmark reports a unit no more", long: true, variant: "silent", code: 1,
 		says: []string{"selftest.BenchmarkAppend syscalls/op is in BASE, and missing in HEAD"}},
 	{what: "a benchmark is new", long: true, variant: "added", says: []string{"nothing to compare with:\n  selftest.BenchmarkNew", "PASS"}},
@@ -41,7 +45,7 @@ var gateCases = []gateCase{
 	{what: "a limit is raised for no reason", variant: "same", limits: "selftest.BenchmarkCopy allocs/op 2\n", code: 1,
 		says: []string{"perf/LIMITS:1: the line does not say why"}},
 	{what: "a line is not needed", variant: "same", limits: "selftest.BenchmarkCopy allocs/op 2 # long ago\n",
-		says: []string{"not needed:\n  line 1: selftest.BenchmarkCopy allocs/op (long ago)", "PASS"}},
+		says: []string{"a regression later:\n  line 1: selftest.BenchmarkCopy allocs/op (long ago)", "1 line of perf/LIMITS not needed"}},
 }
 
 // cases tries each once. Time is not judged: a pair of short samples will do.

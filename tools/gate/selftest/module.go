@@ -27,6 +27,7 @@ var variants = map[string][]string{
 	"panics":  {"	record := make([]byte, 256)\n", "	record := make([]byte, 256)\n	_ = record[b.N+300]\n"},
 	"fails":   {"	record := make([]byte, 256)\n", "	record := make([]byte, 256)\n	b.Fatal(\"on purpose\")\n"},
 	"skips":   {"	record := make([]byte, 256)\n", "	record := make([]byte, 256)\n	b.Skip(\"on purpose\")\n"},
+	"nan":     {"	record := make([]byte, 256)\n", "	record := make([]byte, 256)\n	if b.N > 1 {\n		b.Skip(\"on purpose\")\n	}\n"},
 	"silent":  {"\"syscalls/op\"", "\"other/op\""},
 	"broken":  {"	record := make([]byte, 256)\n", "	record := nothing\n"},
 	"added":   {"// counted is", "func BenchmarkNew(b *testing.B) {\n	for range b.N {\n		sum++\n	}\n}\n\n// counted is"},
