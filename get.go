@@ -61,6 +61,7 @@ type Records struct {
 
 	cuts    int64 // of the owner, when the answer was begun
 	records []Record
+	offsets []int64 // of records, in the queue asked for
 	n       int
 	bytes   int
 	units   []codec.QueueUnit
@@ -71,6 +72,11 @@ func (r *Records) Len() int { return r.n }
 
 // At returns the i-th record, valid until Release.
 func (r *Records) At(i int) *Record { return &r.records[:r.n][i] }
+
+// QueueOffset returns the i-th record's offset in the queue that was asked for.
+// It is the record's own, but in a light queue, whose records are of other
+// topics.
+func (r *Records) QueueOffset(i int) int64 { return r.offsets[:r.n][i] }
 
 // Release ends the leases. It is harmless on an empty answer.
 func (r *Records) Release() {
@@ -84,6 +90,7 @@ func (r *Records) Release() {
 func (r *Records) reset(count int) {
 	if len(r.records) < count {
 		r.records = make([]Record, count)
+		r.offsets = make([]int64, count)
 		r.units = make([]codec.QueueUnit, count)
 	}
 	r.clear()
@@ -294,6 +301,7 @@ func (g getter) take(req Request, out *Records, u codec.QueueUnit, at, tagHash i
 			return true, nil
 		}
 	}
+	out.offsets[out.n] = at
 	out.bytes += int(u.Size)
 	out.n++
 	return true, nil
@@ -308,7 +316,7 @@ func (g getter) record(req Request, u codec.QueueUnit, at int64, rec *Record) (b
 	if err != nil || !found {
 		return false, err
 	}
-	if rec.QueueID() != req.QueueID || rec.QueueOffset() != at || string(rec.Topic()) != req.Topic {
+	if !cq.Belongs(&rec.MessageView, req.Topic, req.QueueID, at) {
 		err := g.wrongUnit(req, at, "the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(),
 			rec.QueueID(), u.PhysicalOffset)
 		rec.Release()

@@ -323,7 +323,7 @@ func (s *Store) checkUnit(topic string, queue int32, offset int64, u codec.Queue
 	if err != nil || !found {
 		return false, err
 	}
-	return string(rec.Topic()) == topic && rec.QueueID() == queue && rec.QueueOffset() == offset, nil
+	return cq.Belongs(&rec.MessageView, topic, queue, offset), nil
 }
 
 // offsetSource implements commitlog.OffsetSource: the queues know the offsets up
@@ -351,6 +351,10 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 	return log.Walk(max(s.dispatcher.Frontier(), log.MinOffset()), end, func(v *codec.MessageView) {
 		if t := v.SysFlag() & codec.SysFlagTransactionMask; t == codec.TransactionNone || t == codec.TransactionCommit {
 			set(string(v.Topic()), v.QueueID(), v.QueueOffset()+1)
+			light := v.LightQueues()
+			for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
+				set(string(name), codec.LightQueueID, at+1)
+			}
 		}
 	})
 }

@@ -50,6 +50,16 @@ type Options struct {
 	// NoVerifyReads skips the checksum on reads.
 	NoVerifyReads bool
 
+	// LightQueues puts a message into the light queues, too, that its property
+	// INNER_MULTI_DISPATCH names, with commas: each begins with %LMQ%, has the
+	// queue id 0, and is read by Get like any other. It is what Java's
+	// enableLmq and enableMultiDispatch do together, and off as they are: each
+	// name makes a directory, so whoever may set a property may make files, and
+	// a Java broker with these options off would let the queues fall behind.
+	// Records that have their numbers already, of whoever, are always in their
+	// light queues. Messages of an AppendBatch are in none.
+	LightQueues bool
+
 	// AdmissionWait is how long an append waits for room. Default 1 s;
 	// negative refuses at once.
 	AdmissionWait time.Duration
@@ -95,7 +105,7 @@ func (o Options) log() commitlog.Options {
 	return commitlog.Options{
 		FS: o.FS, Clock: o.Clock, Dir: o.Dir, SegmentSize: o.SegmentSize, MaxMessageSize: o.MaxMessageSize,
 		Durability: o.Durability, Visibility: o.Visibility, Confirmer: o.Confirmer, WritePath: o.WritePath,
-		NoRecordChecksum: o.NoRecordChecksum, NoVerifyReads: o.NoVerifyReads, SyncInterval: o.SyncInterval,
+		NoRecordChecksum: o.NoRecordChecksum, LightQueues: o.LightQueues, NoVerifyReads: o.NoVerifyReads, SyncInterval: o.SyncInterval,
 		Interval: o.Interval, SyncTimeout: o.SyncTimeout, AdmissionWait: o.AdmissionWait, MaxInFlight: o.MaxInFlight,
 		MaxInFlightSize: o.MaxInFlightSize, MaxUnsynced: o.MaxUnsynced, DiskFloor: o.DiskFloor, StoreHost: o.StoreHost,
 	}

@@ -230,7 +230,7 @@ func (v *verifier) damage(err error) bool {
 	return v.ctx.Err() == nil
 }
 
-// record checks that the record's queue has a unit for it.
+// record checks that the record's queues have a unit for it.
 func (v *verifier) record(m *codec.MessageView) bool {
 	if v.err = v.ctx.Err(); v.err != nil {
 		return false
@@ -239,9 +239,23 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if t != codec.TransactionNone && t != codec.TransactionCommit || v.r.badQueues != nil {
 		return true
 	}
+	if !v.hasUnit(m, queueKey{string(m.Topic()), m.QueueID()}, m.QueueOffset()) {
+		return v.err == nil
+	}
+	light := m.LightQueues()
+	for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
+		if !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
+			break
+		}
+	}
+	return v.err == nil
+}
+
+// hasUnit checks that unit at of q leads to m. It reports what is missing; false
+// if the rest of m's units need not be looked at.
+func (v *verifier) hasUnit(m *codec.MessageView, q queueKey, at int64) bool {
 	var unit [1]codec.QueueUnit
-	topic, at := string(m.Topic()), m.QueueOffset()
-	n, err := v.r.queues.Units(topic, m.QueueID(), at, unit[:])
+	n, err := v.r.queues.Units(q.topic, q.queue, at, unit[:])
 	if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 		v.err = err
 		return false
@@ -251,9 +265,9 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	}
 	if contract.Offset(m.PhysicalOffset()) >= v.lane {
 		v.lagging++
-		return true
+		return false
 	}
-	v.missed(queueKey{topic, m.QueueID()}, at, m.PhysicalOffset())
+	v.missed(q, at, m.PhysicalOffset())
 	return true
 }
 

@@ -71,10 +71,11 @@ func (l *Log) Submit(ctx context.Context, m *contract.Message, d contract.Durabi
 	buf := bytebufferpool.Get()
 	defer bytebufferpool.Put(buf)
 	now := l.clk.Now().UnixMilli()
-	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
+	p, err := l.prepare(buf.B, m, now)
+	buf.B = p.buf
+	if err != nil {
 		return err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
 	if _, err := l.admit(ctx, &p, now, d, done); err != nil {
 		return err
 	}
@@ -102,11 +103,12 @@ func (l *Log) Append(ctx context.Context, m *contract.Message, d contract.Durabi
 	}
 	buf := bytebufferpool.Get()
 	now := l.clk.Now().UnixMilli()
-	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
+	p, err := l.prepare(buf.B, m, now)
+	buf.B = p.buf
+	if err != nil {
 		bytebufferpool.Put(buf)
 		return l.rejected(err), err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
 	r, err := l.appendPrepared(ctx, &p, now, d)
 	bytebufferpool.Put(buf)
 	return r, err
@@ -176,6 +178,9 @@ func (l *Log) assign(p *prepared, now int64) place {
 		q := l.queues.queue(p.topic, p.queueID)
 		at.queueOffset = q.next
 		q.next += int64(p.records)
+		if p.late != nil {
+			p.late.take()
+		}
 	}
 	if p.sizes == nil {
 		l.finish(p.buf, at.start, at.queueOffset, at.storeTime)

@@ -3,6 +3,7 @@ package commitlog
 import (
 	"strings"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 )
 
@@ -67,17 +68,23 @@ type scanOffsets struct{}
 
 func (scanOffsets) QueueOffsets(log *Log, end contract.Offset, set func(string, int32, int64)) error {
 	next := make(map[string]map[int32]int64)
+	note := func(topic string, id int32, n int64) {
+		if next[topic] == nil {
+			next[topic] = make(map[int32]int64)
+		}
+		next[topic][id] = max(next[topic][id], n)
+	}
 	it := log.scanFrom(log.MinOffset(), end)
 	for it.Next() {
 		v := it.View()
 		if !countsInQueue(v.SysFlag()) {
 			continue
 		}
-		topic := string(v.Topic())
-		if next[topic] == nil {
-			next[topic] = make(map[int32]int64)
+		note(string(v.Topic()), v.QueueID(), v.QueueOffset()+1)
+		light := v.LightQueues()
+		for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
+			note(string(name), codec.LightQueueID, at+1)
 		}
-		next[topic][v.QueueID()] = max(next[topic][v.QueueID()], v.QueueOffset()+1)
 	}
 	if err := it.Err(); err != nil {
 		return err

@@ -8,8 +8,9 @@ import (
 	"github.com/stratalog/stratalog/contract"
 )
 
-// Apply notes the unit of a record. Readers see it after Commit. Records of
-// prepared and rolled back transactions have no unit.
+// Apply notes the units of a record: in its queue, and in the light queues that
+// it has numbers in. Readers see them after Commit. Records of prepared and
+// rolled back transactions have none.
 func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	switch rec.SysFlag() & codec.SysFlagTransactionMask {
 	case codec.TransactionPrepared, codec.TransactionRollback:
@@ -26,11 +27,11 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	if err != nil {
 		return err
 	}
-	return s.put(q, at, codec.QueueUnit{
-		PhysicalOffset: int64(id.Offset),
-		Size:           rec.TotalSize(),
-		TagsCode:       s.tagsCode(rec),
-	})
+	u := codec.QueueUnit{PhysicalOffset: int64(id.Offset), Size: rec.TotalSize(), TagsCode: s.tagsCode(rec)}
+	if err := s.put(q, at, u); err != nil {
+		return err
+	}
+	return s.applyLight(rec, u)
 }
 
 // put adds the unit to the queue's run. A run is contiguous; a unit that does
@@ -82,6 +83,7 @@ func (s *Store) Commit() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	defer s.dropRuns()
+	s.stats.Wild, s.wild = s.stats.Wild+s.wild, 0
 	if s.closed.Load() && len(s.batch) > 0 {
 		return s.checkWritable(contract.OpDispatch)
 	}
@@ -130,7 +132,12 @@ func (s *Store) writeRun(q *queue) error {
 		}
 	}
 	if from > q.wend {
-		if err := s.fillGap(q, from); err != nil {
+		err := s.fillGap(q, from)
+		if wild := (*GapError)(nil); q.light && errors.As(err, &wild) {
+			s.stats.Wild += uint64(len(run) / unitSize)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -7,13 +7,6 @@ import (
 	"github.com/stratalog/stratalog/codec"
 )
 
-// scheduleTopic is the topic whose units carry the time of delivery instead of
-// the hash of the tags, and propertyDelay the property with the delay's level.
-const (
-	scheduleTopic = "SCHEDULE_TOPIC_XXXX"
-	propertyDelay = "DELAY"
-)
-
 // DefaultDelayLevels returns RocketMQ's delays for the levels from 1 on.
 func DefaultDelayLevels() []time.Duration {
 	return []time.Duration{
@@ -26,8 +19,8 @@ func DefaultDelayLevels() []time.Duration {
 
 // tagsCode returns the tags code of a record's unit.
 func (s *Store) tagsCode(rec *codec.MessageView) int64 {
-	if string(rec.Topic()) == scheduleTopic && len(s.opts.DelayLevels) > 0 {
-		if value, ok := codec.FindProperty(rec.Properties(), propertyDelay); ok {
+	if string(rec.Topic()) == codec.ScheduleTopic && len(s.opts.DelayLevels) > 0 {
+		if value, ok := codec.FindProperty(rec.Properties(), codec.PropertyDelay); ok {
 			level, err := strconv.ParseInt(string(value), 10, 32)
 			if err == nil && level > 0 {
 				level = min(level, int64(len(s.opts.DelayLevels)))

@@ -33,6 +33,7 @@ type Store struct {
 	last    *queue
 	batch   []*queue
 	runPool [][]byte
+	wild    uint64 // See Stats.Wild.
 
 	// writer is held while files are made, written, synced or removed, and
 	// guards the fields below and the files of every queue.
@@ -57,6 +58,9 @@ type Stats struct {
 	Blank uint64
 	// Below counts units below the first file of their queue, dropped.
 	Below uint64
+	// Wild counts entries of light queues that have no place: a name that is
+	// no directory's, or a number far beyond the queue's end.
+	Wild uint64
 }
 
 // queue is one queue of one topic.
@@ -64,6 +68,7 @@ type queue struct {
 	topic string
 	id    int32
 	dir   string
+	light bool // The lane's own: entries lead to records of other topics.
 
 	// Written under Store.writer, read by anybody. Ends are in units; first is
 	// the first file's start in bytes; count the number of files.

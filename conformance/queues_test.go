@@ -1,0 +1,188 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stratalog/stratalog"
+)
+
+// TestGoldenQueues opens the directories of testdata with queues of other kinds
+// than the plain one, and holds every queue against what Java found: reading,
+// then as owner, and again after that.
+func TestGoldenQueues(t *testing.T) {
+	for _, feature := range []string{"light", "extended"} {
+		list, err := filepath.Glob("testdata/*-" + feature + "-queues.tar.gz")
+		if err != nil || len(list) == 0 {
+			t.Fatalf("no golden directories of %s queues: %v", feature, err)
+		}
+		for _, archive := range list {
+			t.Run(strings.TrimSuffix(filepath.Base(archive), ".tar.gz"), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "store")
+				text, err := os.ReadFile(strings.TrimSuffix(archive, ".tar.gz") + ".json")
+				var g golden
+				if err = errors.Join(err, unpack(archive, dir), json.Unmarshal(text, &g)); err != nil {
+					t.Fatal(err)
+				}
+				if err := g.holdQueues(t.Context(), dir); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func (g *golden) holdQueues(ctx context.Context, dir string) error {
+	opt := stratalog.Options{Dir: dir, SegmentSize: g.SegmentSize, QueueFileSize: g.QueueFileSize, MaxMessageSize: 16 << 10, DiskFloor: -1}
+	read := func() error {
+		reader, err := stratalog.OpenReader(ctx, opt, stratalog.ReaderOptions{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(g.sameQueues(ctx, reader), verified(ctx, reader), reader.Close())
+	}
+	if err := read(); err != nil {
+		return fmt.Errorf("reader: %w", err)
+	}
+	store, err := openOurs(ctx, opt)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(g.sameQueues(ctx, store), closeOurs(ctx, store)); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := read(); err != nil {
+		return fmt.Errorf("reader, afterwards: %w", err)
+	}
+	return nil
+}
+
+// sameQueues reads each queue by following Next.
+func (g *golden) sameQueues(ctx context.Context, s reading) error {
+	var errs []error
+	queues := 0
+	for _, topic := range s.Topics() {
+		queues += len(s.Queues(topic))
+	}
+	if queues != len(g.Queues) {
+		errs = append(errs, fmt.Errorf("%d queues, want %d: %q", queues, len(g.Queues), s.Topics()))
+	}
+	for _, want := range g.Queues {
+		if first, end := s.QueueRange(want.Topic, want.Queue); first != want.Min || end != want.Max {
+			errs = append(errs, fmt.Errorf("%s/%d is [%d,%d), want [%d,%d)", want.Topic, want.Queue, first, end, want.Min, want.Max))
+			continue
+		}
+		var phy []int64
+		err := follow(ctx, s, stratalog.Request{Topic: want.Topic, QueueID: want.Queue, Offset: want.Min}, func(r *stratalog.Record) error {
+			phy = append(phy, r.PhysicalOffset())
+			return nil
+		})
+		if err != nil || fmt.Sprint(phy) != fmt.Sprint(want.Phy) {
+			errs = append(errs, fmt.Errorf("%s/%d: records at %v, want %v: %w", want.Topic, want.Queue, phy, want.Phy, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// TestQueueKinds has the cases of light queues that both sides write.
+func TestQueueKinds(t *testing.T) {
+	runCases(t, []testCase{
+		{group: "b", name: "light-queues-ours", run: ourLight},
+		{group: "c", name: "light-queues-turns", run: lightTurns},
+	})
+}
+
+func lightSetup() setup {
+	return featureSetup(func(s *setup) { s.more = map[string]any{"enableLmq": true, "enableMultiDispatch": true} })
+}
+
+// lightAppends appends messages as weWrite does, with light queues.
+func lightAppends(e *env, s setup, dir string) (snapshot, error) {
+	opt := s.options(dir)
+	opt.LightQueues = true
+	store, err := openOurs(e.ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	_, err = weAppend(e.ctx, store, lightMessages(), nil, nil)
+	seen := snapshot{}
+	if err == nil {
+		seen, err = lightSees(e.ctx, store)
+	}
+	return seen, errors.Join(err, closeOurs(e.ctx, store))
+}
+
+// lightSees is oursSees where records stand in queues of other topics.
+func lightSees(ctx context.Context, s reading) (snapshot, error) {
+	all := snapshot{}
+	for _, topic := range s.Topics() {
+		for _, queue := range s.Queues(topic) {
+			q := queueSeen{}
+			q.min, q.max = s.QueueRange(topic, queue)
+			err := follow(ctx, s, stratalog.Request{Topic: topic, QueueID: queue, Offset: q.min}, func(r *stratalog.Record) error {
+				q.raw = append(q.raw, append([]byte(nil), r.Bytes()...))
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			if q.min < q.max {
+				all[queueKey{topic, queue}] = q
+			}
+		}
+	}
+	return all, nil
+}
+
+// ourLight: we write into light queues, and Java reads them all.
+func ourLight(e *env) error {
+	s, dir := lightSetup(), e.dir()
+	ours, err := lightAppends(e, s, dir)
+	if err != nil {
+		return err
+	}
+	if n := len(ours[queueKey{"%LMQ%a", 0}].raw); n != 60 {
+		return fmt.Errorf("the light queue has %d records, want 60", n)
+	}
+	java, err := e.javaReads(dir, s)
+	if err != nil {
+		return err
+	}
+	return differs("java", java, ours)
+}
+
+// lightTurns: both write into the same light queues in turns, and each finds what
+// the other one wrote, and goes on with its numbers.
+func lightTurns(e *env) error {
+	s, dir := lightSetup(), e.dir()
+	for turn := range 3 {
+		_, java, err := e.javaWrites(dir, s, lightMessages())
+		if err != nil {
+			return fmt.Errorf("turn %d of java: %w", turn, err)
+		}
+		if n := len(java[queueKey{"%LMQ%b", 0}].raw); n != 60*turn+30 {
+			return fmt.Errorf("turn %d: java finds %d records in the light queue, want %d", turn, n, 60*turn+30)
+		}
+		ours, err := lightAppends(e, s, dir)
+		if err != nil {
+			return fmt.Errorf("turn %d of ours: %w", turn, err)
+		}
+		if again, err := e.javaReads(dir, s); err != nil {
+			return err
+		} else if err := differs("java", again, ours); err != nil {
+			return fmt.Errorf("turn %d: %w", turn, err)
+		}
+		for k, q := range java {
+			if first := ours[k]; len(first.raw) < len(q.raw) || first.min != q.min {
+				return fmt.Errorf("turn %d: of %v we find %d records, java found %d", turn, k, len(first.raw), len(q.raw))
+			}
+		}
+	}
+	return nil
+}
