@@ -279,7 +279,7 @@ func (g getter) take(req Request, out *Records, u codec.QueueUnit, at, tagHash i
 	if out.Status == contract.GetOffsetFoundNull {
 		return false, nil
 	}
-	if req.Tag != "" && u.TagsCode != tagHash && u.Size > 0 {
+	if req.Tag != "" && u.TagsCode != tagHash && u.Size > 0 && !cq.IsExtAddress(u.TagsCode) {
 		out.Next = at + 1
 		return true, nil
 	}

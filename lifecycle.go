@@ -181,7 +181,8 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 		return err
 	}
 	if s.queues, err = cq.Open(s.opt.FS, s.path(queueDirName), cq.Options{
-		FileSize: size, MaxHandles: s.opt.MaxQueueFiles}); err != nil {
+		FileSize: size, MaxHandles: s.opt.MaxQueueFiles, ExtWrite: s.opt.ExtendedQueues,
+		ExtFileSize: s.opt.ExtendedFileSize}); err != nil {
 		return err
 	}
 	undo.add(s.queues.Close)
@@ -323,7 +324,7 @@ func (s *Store) checkUnit(topic string, queue int32, offset int64, u codec.Queue
 	if err != nil || !found {
 		return false, err
 	}
-	return cq.Belongs(&rec.MessageView, topic, queue, offset), nil
+	return s.queues.Leads(u, &rec.MessageView, topic, queue, offset)
 }
 
 // offsetSource implements commitlog.OffsetSource: the queues know the offsets up

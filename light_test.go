@@ -72,6 +72,7 @@ func TestLightQueues(t *testing.T) {
 		opt := testOptions(sim, "/store")
 		opt.Clock, opt.LightQueues, opt.QueueFileSize = manual(), true, 100
 		opt.NoRecordChecksum = round%3 == 0
+		opt.ExtendedQueues, opt.ExtendedFileSize = round%2 == 0, 100
 		s := start(t, opt)
 		model := &lightModel{}
 		for step := range 25 {

@@ -386,8 +386,26 @@ func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) (str
 		return "", err
 	case !found:
 		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
+	case cq.IsExtAddress(u.TagsCode):
+		return v.extUnit(topic, q, u, &rec)
 	case codec.TagsCode(rec.Properties()) != u.TagsCode && topic != delayTopic:
 		return fmt.Sprintf("the unit's tags code is %d, the record's %d", u.TagsCode, codec.TagsCode(rec.Properties())), nil
+	}
+	return "", nil
+}
+
+// extUnit tells what is wrong with the extension of a unit.
+func (v *verifier) extUnit(topic string, q int32, u codec.QueueUnit, rec *Record) (string, error) {
+	ext, err := v.r.queues.ExtUnit(topic, q, u.TagsCode)
+	switch {
+	case errors.Is(err, contract.ErrCorrupt):
+		return "the unit's extension: " + err.Error(), nil
+	case err != nil:
+		return "", err
+	case topic != delayTopic && ext.TagsCode != codec.TagsCode(rec.Properties()):
+		return fmt.Sprintf("the tags code in the unit's extension is %d, the record's %d", ext.TagsCode, codec.TagsCode(rec.Properties())), nil
+	case ext.StoreTime != rec.StoreTimestamp():
+		return fmt.Sprintf("the store time in the unit's extension is %d, the record's %d", ext.StoreTime, rec.StoreTimestamp()), nil
 	}
 	return "", nil
 }

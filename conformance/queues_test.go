@@ -95,6 +95,7 @@ func TestQueueKinds(t *testing.T) {
 	runCases(t, []testCase{
 		{group: "b", name: "light-queues-ours", run: ourLight},
 		{group: "c", name: "light-queues-turns", run: lightTurns},
+		{group: "b", name: "extended-queues-ours", run: ourExtended},
 	})
 }
 
@@ -155,6 +156,53 @@ func ourLight(e *env) error {
 		return err
 	}
 	return differs("java", java, ours)
+}
+
+// extFileSize is what the driver gives Java, unless told otherwise.
+const extFileSize = 4096
+
+// ourExtended: we write extended queues over several extension files, Java finds
+// all by tag, goes on, and we verify what it left, and go on.
+func ourExtended(e *env) error {
+	s, dir := featureSetup(func(s *setup) { s.more = map[string]any{"enableConsumeQueueExt": true} }), e.dir()
+	opt := s.options(dir)
+	opt.ExtendedQueues, opt.ExtendedFileSize = true, extFileSize
+	for range 2 {
+		store, err := openOurs(e.ctx, opt)
+		if err != nil {
+			return err
+		}
+		for range 10 {
+			if _, err = weAppend(e.ctx, store, taggedMessages(), nil, nil); err != nil {
+				break
+			}
+		}
+		ours := snapshot{}
+		if err == nil {
+			ours, err = oursSees(e.ctx, store)
+		}
+		if err = errors.Join(err, closeOurs(e.ctx, store)); err != nil {
+			return err
+		}
+		java, err := e.javaReads(dir, s)
+		if err != nil {
+			return err
+		}
+		if err := differs("java", java, ours); err != nil {
+			return err
+		}
+		if _, _, err := e.javaWrites(dir, s, taggedMessages()); err != nil {
+			return err
+		}
+		reader, err := stratalog.OpenReader(e.ctx, opt, stratalog.ReaderOptions{})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(verified(e.ctx, reader), reader.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lightTurns: both write into the same light queues in turns, and each finds what

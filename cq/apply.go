@@ -28,6 +28,7 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 		return err
 	}
 	u := codec.QueueUnit{PhysicalOffset: int64(id.Offset), Size: rec.TotalSize(), TagsCode: s.tagsCode(rec)}
+	s.now = rec.StoreTimestamp()
 	if err := s.put(q, at, u); err != nil {
 		return err
 	}
@@ -56,6 +57,12 @@ func (s *Store) put(q *queue, at int64, u codec.QueueUnit) error {
 	if k == len(q.run) {
 		var zero [unitSize]byte
 		q.run = append(q.run, zero[:]...)
+		if s.ext.write {
+			q.times = append(q.times, 0)
+		}
+	}
+	if s.ext.write {
+		q.times[k/unitSize] = s.now
 	}
 	if _, err := u.Encode(q.run[k : k+unitSize]); err != nil {
 		return err
@@ -104,7 +111,7 @@ func (s *Store) dropRuns() {
 		if cap(q.run) <= runKeepBytes {
 			s.runPool = append(s.runPool, q.run[:0])
 		}
-		q.run, q.inBatch = nil, false
+		q.run, q.times, q.inBatch = nil, q.times[:0], false
 		s.batch[i] = nil
 	}
 	s.batch = s.batch[:0]
@@ -112,8 +119,8 @@ func (s *Store) dropRuns() {
 
 // writeRun writes the queue's run and publishes the new end.
 func (s *Store) writeRun(q *queue) error {
-	from, run := q.runFrom, q.run
-	q.run = q.run[:0]
+	from, run, times := q.runFrom, q.run, q.times
+	q.run, q.times = q.run[:0], q.times[:0]
 	if len(run) == 0 {
 		return nil
 	}
@@ -126,7 +133,7 @@ func (s *Store) writeRun(q *queue) error {
 		// The file that this unit stood in was removed by retention.
 		skip := min(first-from, int64(len(run))/unitSize)
 		s.stats.Below += uint64(skip)
-		from, run = from+skip, run[skip*unitSize:]
+		from, run, times = from+skip, run[skip*unitSize:], times[min(skip, int64(len(times))):]
 		if len(run) == 0 {
 			return nil
 		}
@@ -150,6 +157,9 @@ func (s *Store) writeRun(q *queue) error {
 		}
 	}
 	if !done {
+		if err := s.extend(q, from, run, times); err != nil {
+			return err
+		}
 		if err := s.writeUnits(q, from, run); err != nil {
 			return err
 		}
@@ -188,6 +198,9 @@ func (s *Store) compare(q *queue, from int64, run []byte) (bool, error) {
 		for k := 0; k < len(b); k += unitSize {
 			switch {
 			case bytes.Equal(b[k:k+unitSize], left[k:k+unitSize]):
+				s.stats.Same++
+			case s.ext.present && i+int64(k)/unitSize < max(q.flushed, q.anchor) && s.keepAddress(q, decode(b[k:]), decode(left[k:])):
+				copy(left[k:k+unitSize], b[k:k+unitSize])
 				s.stats.Same++
 			case !IsBlank(decode(b[k:])):
 				s.stats.Replaced++

@@ -1,10 +1,12 @@
 package cq
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
 )
 
 // DefaultDelayLevels returns RocketMQ's delays for the levels from 1 on.
@@ -15,6 +17,24 @@ func DefaultDelayLevels() []time.Duration {
 		8 * time.Minute, 9 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute,
 		time.Hour, 2 * time.Hour,
 	}
+}
+
+// Leads reports whether u is a unit of the record, which is number offset of the
+// queue: its place and its tags code are the record's, the latter perhaps in the
+// queue's extension.
+func (s *Store) Leads(u codec.QueueUnit, rec *codec.MessageView, topic string, queue int32, offset int64) (bool, error) {
+	if u.PhysicalOffset != rec.PhysicalOffset() || u.Size != rec.TotalSize() || !Belongs(rec, topic, queue, offset) {
+		return false, nil
+	}
+	code := s.tagsCode(rec)
+	if u.TagsCode == code || !IsExtAddress(u.TagsCode) {
+		return u.TagsCode == code, nil
+	}
+	e, err := s.ExtUnit(topic, queue, u.TagsCode)
+	if errors.Is(err, contract.ErrCorrupt) {
+		return false, nil
+	}
+	return err == nil && e.TagsCode == code && e.StoreTime == rec.StoreTimestamp(), err
 }
 
 // tagsCode returns the tags code of a record's unit.

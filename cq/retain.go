@@ -132,5 +132,8 @@ func (s *Store) expireQueue(q *queue, logMin int64) (int, error) {
 			return removed, ioError(contract.OpAdmin, "sync "+q.dir, err)
 		}
 	}
-	return removed, s.correctQueue(q, logMin)
+	if err := s.correctQueue(q, logMin); err != nil || removed == 0 {
+		return removed, err
+	}
+	return removed, s.extExpire(q)
 }

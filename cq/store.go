@@ -1,6 +1,7 @@
 package cq
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ type Store struct {
 	opts         Options
 	unitsPerFile int64
 	files        *handles
+	ext          *extension
 	load         LoadReport
 
 	// mu guards topics. The lane and Open add, the cuts take away.
@@ -34,6 +36,7 @@ type Store struct {
 	batch   []*queue
 	runPool [][]byte
 	wild    uint64 // See Stats.Wild.
+	now     int64  // The store time of the record being applied.
 
 	// writer is held while files are made, written, synced or removed, and
 	// guards the fields below and the files of every queue.
@@ -81,6 +84,7 @@ type queue struct {
 	// The lane's own: the units of the current batch, for offsets runFrom on.
 	runFrom int64
 	run     []byte
+	times   []int64 // Store times of run, with Options.ExtWrite.
 	runPhy  int64
 	inBatch bool
 
@@ -167,6 +171,7 @@ func (s *Store) dropQueue(q *queue) {
 	if s.last == q {
 		s.last = nil
 	}
+	s.extForget(q)
 }
 
 // all returns every queue, ordered by topic and id.
@@ -265,7 +270,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.files.close()
+	return errors.Join(s.files.close(), s.ext.files.close())
 }
 
 func (s *Store) checkWritable(op contract.Operation) error {

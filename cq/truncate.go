@@ -118,6 +118,14 @@ type cut struct {
 func (c *cutter) plan(q *queue) (cut, error) {
 	q.holes = q.holes[:0]
 	end, real, err := c.end(q)
+	if err == nil && c.check != nil && c.s.ext.present && real {
+		if bad, found, failed := c.extDamage(q, end); failed != nil {
+			err = failed
+		} else if found {
+			end = bad
+			_, _, real, err = c.s.lastReal(q, end)
+		}
+	}
 	if err == nil {
 		err = c.noteLoss(q, end)
 	}
@@ -276,6 +284,7 @@ func (c *cutter) trim(q *queue, end int64, zero bool) error {
 	if end*unitSize > lastKept {
 		lastKept = s.fileOf(end - 1)
 	}
+	s.extForget(q)
 	// Readers stop at the end before the files go.
 	q.end.Store(min(q.end.Load(), end))
 	removed := false
@@ -309,7 +318,10 @@ func (c *cutter) trim(q *queue, end int64, zero bool) error {
 		s.dirtyTopics[q.topic] = struct{}{}
 		s.dirtyRoot = true
 	}
-	return s.settle(q, end)
+	if err := s.settle(q, end); err != nil || c.check == nil {
+		return err
+	}
+	return s.extSettle(q)
 }
 
 // show moves the end in memory only.
@@ -390,6 +402,9 @@ func (s *Store) removeQueue(q *queue) error {
 	if err := s.removeFiles(q); err != nil {
 		return err
 	}
+	if err := s.extDrop(q); err != nil {
+		return err
+	}
 	s.dropQueue(q)
 	s.dirty = slices.DeleteFunc(s.dirty, func(d *queue) bool { return d == q })
 	topicDir := path.Dir(q.dir)
@@ -419,6 +434,7 @@ func (s *Store) removeDir(dir, parent string) error {
 
 // removeFiles removes all files of a queue, last first.
 func (s *Store) removeFiles(q *queue) error {
+	s.extForget(q)
 	for q.count.Load() > 0 {
 		start := s.lastStart(q)
 		q.count.Add(-1)

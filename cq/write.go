@@ -145,6 +145,11 @@ func (s *Store) Flush() error {
 }
 
 func (s *Store) flushQueue(q *queue) error {
+	if err := s.extFlush(q); err != nil {
+		q.wend = max(q.flushed, q.first.Load()/unitSize)
+		s.extForget(q)
+		return err
+	}
 	// Files may have gone since they were written.
 	from := max(q.dirtyLo, q.first.Load())
 	to := min(q.dirtyHi, s.lastStart(q))

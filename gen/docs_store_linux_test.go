@@ -85,7 +85,7 @@ func makeStore(t *testing.T, dir string, seen func()) {
 	defer cancel()
 	foreignSegment(t, dir)
 	opt := stratalog.Options{Dir: dir, SegmentSize: segmentSize, QueueFileSize: 2000, MaxMessageSize: 8 << 10,
-		WritePath: stratalog.WritePwrite}
+		WritePath: stratalog.WritePwrite, ExtendedQueues: true, ExtendedFileSize: 4096}
 	store, err := stratalog.Open(ctx, opt)
 	if err != nil {
 		t.Fatal(err)
