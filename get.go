@@ -228,14 +228,13 @@ func (g getter) cutSince(req Request, end int64) (int64, bool, error) {
 		return 0, false, nil
 	}
 	lo, hi := g.queues.Min(req.Topic, req.QueueID), end
-	var unit [1]codec.QueueUnit
 	for lo < hi {
 		mid := lo + (hi-lo)/2
-		n, err := g.queues.Units(req.Topic, req.QueueID, mid, unit[:])
+		u, at, found, err := g.realFrom(req.Topic, req.QueueID, mid, hi)
 		if err != nil {
 			return 0, false, err
 		}
-		if n == 1 && contract.Offset(unit[0].PhysicalOffset) >= cut {
+		if found && contract.Offset(u.PhysicalOffset) >= cut || at >= hi {
 			hi = mid
 		} else {
 			lo = mid + 1

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stratalog/stratalog"
 )
@@ -96,6 +97,7 @@ func TestQueueKinds(t *testing.T) {
 		{group: "b", name: "light-queues-ours", run: ourLight},
 		{group: "c", name: "light-queues-turns", run: lightTurns},
 		{group: "b", name: "extended-queues-ours", run: ourExtended},
+		{group: "a", name: "time-lookup-ours", run: bothTimes},
 	})
 }
 
@@ -233,4 +235,53 @@ func lightTurns(e *env) error {
 		}
 	}
 	return nil
+}
+
+// bothTimes: of what Java wrote, both give the same offsets by time, at and around
+// each record's.
+func bothTimes(e *env) error {
+	s, dir := usual(), e.dir()
+	store, err := e.openJava(e.java, dir, s)
+	if err != nil {
+		return err
+	}
+	type asked struct {
+		ms    int64
+		bound stratalog.TimeBound
+	}
+	want := map[asked]int64{}
+	err = func() error {
+		all, err := e.javaPuts(store, spread())
+		if err != nil {
+			return err
+		}
+		if err := store.Wait(e.ctx); err != nil {
+			return err
+		}
+		for _, m := range all {
+			for _, ms := range []int64{m.stored - 5, m.stored, m.stored + 1, m.stored + 1e9} {
+				for _, bound := range []stratalog.TimeBound{stratalog.LowerBound, stratalog.UpperBound} {
+					if want[asked{ms, bound}], err = store.OffsetByTime(e.ctx, "kinds", 0, ms, bound.String()); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}()
+	if err = errors.Join(err, store.Shutdown(e.ctx)); err != nil {
+		return err
+	}
+	reader, err := stratalog.OpenReader(e.ctx, s.options(dir), stratalog.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for a, offset := range want {
+		got, err := reader.OffsetByTime(e.ctx, "kinds", 0, time.UnixMilli(a.ms), a.bound)
+		if err != nil || got != offset {
+			errs = append(errs, fmt.Errorf("%v of %d: %d, java says %d: %w", a.bound, a.ms, got, offset, err))
+		}
+	}
+	return errors.Join(append(errs, reader.Close())...)
 }
