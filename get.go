@@ -159,9 +159,18 @@ func (g getter) get(ctx context.Context, req Request, out *Records) error {
 		return nil
 	}
 	out.Min, out.Max = g.queues.Min(req.Topic, req.QueueID), g.queues.Max(req.Topic, req.QueueID)
+	if q := g.queues.Batch(req.Topic, req.QueueID); q != nil {
+		next, err := g.answerBatch(q, req, out, min(count, MaxCount))
+		return out.failed(next, err)
+	}
 	next, err := g.answer(req, out, min(count, MaxCount))
+	return out.failed(next, err)
+}
+
+// failed notes, if err is one, where to go on.
+func (r *Records) failed(next int64, err error) error {
 	if err != nil {
-		out.Status, out.Next = contract.GetNoMatchedLogicQueue, next
+		r.Status, r.Next = contract.GetNoMatchedLogicQueue, next
 	}
 	return err
 }
@@ -226,6 +235,13 @@ func (g getter) cutSince(req Request, end int64) (int64, bool, error) {
 	}
 	if !found {
 		return 0, false, nil
+	}
+	if q := g.queues.Batch(req.Topic, req.QueueID); q != nil {
+		u, found, err := q.First(func(u codec.BatchUnit) bool { return contract.Offset(u.PhysicalOffset) < cut })
+		if err != nil || !found {
+			return end, true, err
+		}
+		return u.BaseOffset, true, nil
 	}
 	lo, hi := g.queues.Min(req.Topic, req.QueueID), end
 	for lo < hi {

@@ -153,6 +153,9 @@ func (g getter) byTime(ctx context.Context, topic string, queue int32, ms int64,
 	if bound > UpperBound {
 		return 0, contract.NewError(contract.KindInvalid, contract.OpRead, contract.ComponentStore, bound.String()+" is unknown", nil)
 	}
+	if q := g.queues.Batch(topic, queue); q != nil {
+		return byTimeBatch(q, ms, bound)
+	}
 	first, end := g.queues.Min(topic, queue), g.queues.Max(topic, queue)
 	lo, hi := first, end
 	for lo < hi {

@@ -60,6 +60,10 @@ type Options struct {
 	// light queues. Messages of an AppendBatch are in none.
 	LightQueues bool
 
+	// BatchQueueFileSize is the length of a file of a batch queue in bytes, a
+	// multiple of 46. Default: that of the files that exist, else 13,800,000,
+	// as Java has it.
+	BatchQueueFileSize int64
 	// ExtendedQueues gives each entry of a consume queue an entry in extension
 	// files beside it, with the record's store time: Java's
 	// enableConsumeQueueExt, off as that is. It makes entries 40 bytes instead
@@ -124,6 +128,9 @@ func (o Options) log() commitlog.Options {
 func (o Options) Validate() error {
 	if o.QueueFileSize < 0 {
 		return invalid("QueueFileSize %d is negative", o.QueueFileSize)
+	}
+	if o.BatchQueueFileSize < 0 || o.BatchQueueFileSize%46 != 0 {
+		return invalid("BatchQueueFileSize %d is not a multiple of 46", o.BatchQueueFileSize)
 	}
 	if o.ExtendedFileSize < 0 {
 		return invalid("ExtendedFileSize %d is negative", o.ExtendedFileSize)

@@ -41,7 +41,7 @@ type Reader struct {
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
-// SegmentSize, QueueFileSize, ExtendedFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
+// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
 // directory that does not exist or holds no store is contract.ErrNotFound; one
 // with segments missing, also below the published bound, is a
 // *contract.CorruptionError that names the first of them and what is lost.
@@ -73,7 +73,8 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 // openQueues opens the consume queues and leaves out, in memory, what lies
 // beyond the log that may be seen.
 func (r *Reader) openQueues() (*cq.Store, error) {
-	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize, ReadOnly: true}
+	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
+		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error
 	if opt.FileSize, err = queueFileSize(r.opt); err != nil {
 		return r.noQueues(opt, err)

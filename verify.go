@@ -239,6 +239,10 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if t != codec.TransactionNone && t != codec.TransactionCommit || v.r.badQueues != nil {
 		return true
 	}
+	if v.r.queues.IsBatch(string(m.Topic())) {
+		v.batch(m)
+		return v.err == nil
+	}
 	if !v.hasUnit(m, queueKey{string(m.Topic()), m.QueueID()}, m.QueueOffset()) {
 		return v.err == nil
 	}
@@ -298,6 +302,9 @@ func (v *verifier) endRuns() {
 // endRun reports a run.
 func (v *verifier) endRun(q queueKey, run *unitRun) {
 	file, place := v.r.queues.Place(q.topic, q.queue, run.first)
+	if b := v.r.queues.Batch(q.topic, q.queue); b != nil {
+		file, place = b.Place(run.first)
+	}
 	f := Finding{Severity: Fault, Kind: run.kind, File: file, Offset: place, Count: run.next - run.first}
 	f.Text = fmt.Sprintf("unit %d of %s/%d: %s", run.first, q.topic, q.queue, run.why)
 	if f.Count > 1 {
@@ -320,6 +327,9 @@ func (v *verifier) units() error {
 }
 
 func (v *verifier) queue(topic string, q int32, buf []codec.QueueUnit) error {
+	if b := v.r.queues.Batch(topic, q); b != nil {
+		return v.batchUnits(topic, q, b)
+	}
 	end := v.r.queues.Max(topic, q)
 	key := queueKey{topic, q}
 	var run *unitRun

@@ -19,6 +19,11 @@ const (
 	PropertyUniqueKey = "UNIQ_KEY"
 	PropertyTags      = "TAGS"
 	PropertyChecksum  = "__CRC32#"
+	// PropertyInnerNumber says how many messages a record with
+	// SysFlagInnerBatch stands for, PropertyInnerBase the number of the first.
+	// The store that appends the record gives the latter.
+	PropertyInnerNumber = "INNER_NUM"
+	PropertyInnerBase   = "INNER_BASE"
 	// PropertyDelay is the level of a delay, from 1 on.
 	PropertyDelay = "DELAY"
 	// PropertyRealTopic and PropertyRealQueue name where a record goes that

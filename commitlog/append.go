@@ -175,9 +175,10 @@ func (l *Log) assign(p *prepared, now int64) place {
 	l.lastStoreTime = max(l.lastStoreTime, now, 1)
 	at := place{start: l.tail, end: l.tail + int64(len(p.buf)), storeTime: l.lastStoreTime, fences: l.fences.Load()}
 	if p.inQueue {
-		q := l.queues.queue(p.topic, p.queueID)
+		q := p.queue
 		at.queueOffset = q.next
-		q.next += int64(p.records)
+		q.next += p.numbers
+		q.topic.kind = p.kind()
 		if p.late != nil {
 			p.late.take()
 		}
@@ -246,7 +247,7 @@ func (l *Log) AppendBatch(ctx context.Context, msgs []contract.Message, d contra
 	buf := bytebufferpool.Get()
 	defer bytebufferpool.Put(buf)
 	now := l.clk.Now().UnixMilli()
-	p := prepared{topic: msgs[0].Topic, queueID: msgs[0].QueueID, inQueue: true, records: len(msgs),
+	p := prepared{topic: msgs[0].Topic, queueID: msgs[0].QueueID, inQueue: true, records: len(msgs), numbers: int64(len(msgs)),
 		sizes: make([]int32, 0, len(msgs))}
 	b := buf.B[:0]
 	for i := range msgs {

@@ -23,7 +23,9 @@ type prepared struct {
 	queueID int32
 	inQueue bool
 	records int
-	sizes   []int32 // of a batch; nil for one record
+	numbers int64       // that it takes in its queue
+	queue   *queueState // found when it is admitted
+	sizes   []int32     // of a batch; nil for one record
 	buf     []byte
 	late    *lateProps // nil if nothing but the late fields is still open
 }
@@ -82,6 +84,9 @@ func (l *Log) check(m *contract.Message) error {
 		return reject(contract.StatusPropertiesTooLarge, contract.KindInvalid,
 			fmt.Sprintf("properties take %d bytes, at most %d are allowed", n, maxProperties-codec.ChecksumTrailerSize), nil)
 	}
+	if err := checkInner(m); err != nil {
+		return reject(contract.StatusInvalidMessage, contract.KindInvalid, err.Error(), nil)
+	}
 	if len(m.Properties) > 0 {
 		if err := codec.CheckProperties(m.Properties); err != nil {
 			return reject(contract.StatusInvalidMessage, contract.KindInvalid, "properties", err)
@@ -96,12 +101,15 @@ func (l *Log) prepare(buf []byte, m *contract.Message, now int64) (p prepared, e
 	if err != nil {
 		return prepared{buf: buf}, err
 	}
-	return prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf, late: late}, nil
+	return prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, numbers: late.count(), buf: buf, late: late}, nil
 }
 
 // encode appends the encoded record of m to dst.
 func (l *Log) encode(dst []byte, m *contract.Message, now int64) ([]byte, error) {
-	dst, _, err := l.encodeLate(dst, m, now, false)
+	dst, late, err := l.encodeLate(dst, m, now, false)
+	if err == nil && late != nil {
+		err = reject(contract.StatusInvalidMessage, contract.KindInvalid, "a batch cannot hold a record of several messages", nil)
+	}
 	return dst, err
 }
 
@@ -143,12 +151,9 @@ func (l *Log) encodeLate(dst []byte, m *contract.Message, now int64, light bool)
 		}
 		c.PropertiesReserve = codec.ChecksumTrailerSize + separator
 	}
-	var late *lateProps
-	if light {
-		var err error
-		if late, err = l.lateFor(m, c.Properties); err != nil {
-			return dst, nil, err
-		}
+	late, err := l.lateFor(m, c.Properties, light)
+	if err != nil {
+		return dst, nil, err
 	}
 	if late != nil {
 		c.Properties = late.render() // ends in a separator

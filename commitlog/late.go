@@ -2,8 +2,10 @@ package commitlog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -26,6 +28,61 @@ type lateProps struct {
 	names   []string
 	numbers []int64
 	states  []*queueState
+	// inner is how many messages a record of a batch queue stands for, 0 for
+	// any other, and base the number of the first.
+	inner int64
+	first int64
+}
+
+// count returns how many numbers the record takes in its own queue.
+func (p *lateProps) count() int64 {
+	if p == nil || p.inner == 0 {
+		return 1
+	}
+	return p.inner
+}
+
+// kind is the kind of queue that p goes into.
+func (p *prepared) kind() queueKind {
+	if p.late != nil && p.late.inner > 0 {
+		return kindBatch
+	}
+	return kindPlain
+}
+
+// innerCount returns how many messages a record stands for.
+func innerCount(sysFlag int32, props []byte) int64 {
+	if sysFlag&codec.SysFlagInnerBatch == 0 {
+		return 1
+	}
+	digits, _ := codec.FindProperty(props, codec.PropertyInnerNumber)
+	n, err := strconv.ParseInt(string(digits), 10, 16)
+	if err != nil || n <= 0 {
+		return 1
+	}
+	return n
+}
+
+// checkInner refuses a message whose flag and property do not agree on whether it
+// stands for several.
+func checkInner(m *contract.Message) error {
+	flag := m.SysFlag&codec.SysFlagInnerBatch != 0
+	if !flag && !bytes.Contains(m.Properties, storeOwned) {
+		return nil
+	}
+	digits, found := codec.FindProperty(m.Properties, codec.PropertyInnerNumber)
+	n, err := strconv.ParseInt(string(digits), 10, 16)
+	switch {
+	case flag && !found:
+		return fmt.Errorf("the flag says that it stands for several messages, and no %s how many", codec.PropertyInnerNumber)
+	case flag && (err != nil || n <= 0):
+		return fmt.Errorf("%s is %q, not a number from 1 to %d", codec.PropertyInnerNumber, digits, math.MaxInt16)
+	case !flag && found:
+		return fmt.Errorf("there is %s without the flag that it stands for several messages", codec.PropertyInnerNumber)
+	case flag && !countsInQueue(m.SysFlag):
+		return errors.New("a record of several messages cannot be part of a transaction")
+	}
+	return nil
 }
 
 // storeOwned starts the names of the properties that the store itself gives.
@@ -42,8 +99,12 @@ func ownProps(props []byte) []byte {
 
 // lateFor returns what waits for numbers in m, nil if nothing does. props are
 // m's own, without a checksum.
-func (l *Log) lateFor(m *contract.Message, props []byte) (*lateProps, error) {
-	if !l.opt.LightQueues || !bytes.Contains(props, storeOwned) || !countsInQueue(m.SysFlag) || !codec.MayBeLight(m.Topic) {
+func (l *Log) lateFor(m *contract.Message, props []byte, light bool) (*lateProps, error) {
+	if m.SysFlag&codec.SysFlagInnerBatch != 0 {
+		p := &lateProps{base: ended(codec.DropProperty(props, codec.PropertyInnerBase)), inner: innerCount(m.SysFlag, props), first: math.MaxInt64}
+		return p, nil
+	}
+	if !light || !bytes.Contains(props, storeOwned) || !countsInQueue(m.SysFlag) || !codec.MayBeLight(m.Topic) {
 		return nil, nil
 	}
 	names := codec.SplitLight(props)
@@ -56,14 +117,20 @@ func (l *Log) lateFor(m *contract.Message, props []byte) (*lateProps, error) {
 		}
 	}
 	p := &lateProps{names: names, numbers: make([]int64, len(names)), states: make([]*queueState, len(names))}
-	p.base = append(p.base, props...)
-	if n := len(p.base); n > 0 && p.base[n-1] != codec.PropertyEnd {
-		p.base = append(p.base, codec.PropertyEnd)
-	}
+	p.base = ended(props)
 	for i := range p.numbers {
 		p.numbers[i] = math.MaxInt64
 	}
 	return p, nil
+}
+
+// ended returns a copy of props that ends in a separator.
+func ended(props []byte) []byte {
+	out := append([]byte(nil), props...)
+	if n := len(out); n > 0 && out[n-1] != codec.PropertyEnd {
+		out = append(out, codec.PropertyEnd)
+	}
+	return out
 }
 
 // checkLight refuses what is no light queue, or none that could have a
@@ -78,6 +145,9 @@ func checkLight(name string) error {
 // render returns the properties with the numbers as they are.
 func (p *lateProps) render() []byte {
 	out := append([]byte(nil), p.base...)
+	if p.inner > 0 {
+		return codec.AppendProperty(out, codec.PropertyInnerBase, strconv.FormatInt(p.first, 10))
+	}
 	out = append(out, codec.PropertyMultiOffsets...)
 	out = append(out, codec.PropertyNameEnd)
 	out = codec.AppendNumbers(out, p.numbers)
@@ -91,10 +161,25 @@ func (p *lateProps) hold(c *codec.Message) {
 	p.msg.StoreHost = p.store[:copy(p.store[:], c.StoreHost)]
 }
 
-// number encodes p once more, with the numbers that it gets now. It changes no
-// queue. Under mu.
+// number finds p's queue, which must be of p's kind, and encodes p once more if it
+// waits for numbers, with those that it gets now. It changes no queue. Under mu.
 func (l *Log) number(p *prepared) error {
+	if !p.inQueue {
+		return nil
+	}
+	p.queue = l.queues.queue(p.topic, p.queueID)
+	if have := p.queue.topic.kind; have != kindUnknown && have != p.kind() {
+		what := "topic has plain queues, and the record stands for several messages"
+		if have == kindBatch {
+			what = "topic has batch queues, and the record is no batch"
+		}
+		return reject(contract.StatusInvalidMessage, contract.KindInvalid, p.topic+": "+what, nil)
+	}
 	late := p.late
+	if late == nil {
+		return nil
+	}
+	late.first = p.queue.next
 	for i, name := range late.names {
 		late.states[i] = l.queues.queue(name, codec.LightQueueID)
 		late.numbers[i] = late.states[i].next

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,11 +15,48 @@ import (
 	"github.com/stratalog/stratalog"
 )
 
+// TestGoldenBatchBytes: the batch queue that we make anew from the log that Java
+// wrote is Java's, byte by byte. Nothing is left out.
+func TestGoldenBatchBytes(t *testing.T) {
+	list, err := filepath.Glob("testdata/*-batch-queues.tar.gz")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no golden directories: %v", err)
+	}
+	for _, archive := range list {
+		dir := filepath.Join(t.TempDir(), "store")
+		text, err := os.ReadFile(strings.TrimSuffix(archive, ".tar.gz") + ".json")
+		var g golden
+		if err = errors.Join(err, unpack(archive, dir), json.Unmarshal(text, &g)); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "batchconsumequeue", "inner", "0", strings.Repeat("0", 20))
+		java, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := stratalog.Options{Dir: dir, SegmentSize: g.SegmentSize, QueueFileSize: g.QueueFileSize, MaxMessageSize: 16 << 10, DiskFloor: -1,
+			BatchQueueFileSize: int64(len(java))}
+		if err := os.RemoveAll(filepath.Join(dir, "batchconsumequeue")); err != nil {
+			t.Fatal(err)
+		}
+		store, err := openOurs(t.Context(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closeOurs(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		if ours, err := os.ReadFile(name); err != nil || !bytes.Equal(ours, java) {
+			t.Errorf("%s: %v: %s", archive, err, firstDifference(ours, java))
+		}
+	}
+}
+
 // TestGoldenQueues opens the directories of testdata with queues of other kinds
 // than the plain one, and holds every queue against what Java found: reading,
 // then as owner, and again after that.
 func TestGoldenQueues(t *testing.T) {
-	for _, feature := range []string{"light", "extended"} {
+	for _, feature := range []string{"light", "extended", "batch"} {
 		list, err := filepath.Glob("testdata/*-" + feature + "-queues.tar.gz")
 		if err != nil || len(list) == 0 {
 			t.Fatalf("no golden directories of %s queues: %v", feature, err)
@@ -98,6 +136,8 @@ func TestQueueKinds(t *testing.T) {
 		{group: "c", name: "light-queues-turns", run: lightTurns},
 		{group: "b", name: "extended-queues-ours", run: ourExtended},
 		{group: "a", name: "time-lookup-ours", run: bothTimes},
+		{group: "b", name: "batch-queues-ours", run: ourBatches},
+		{group: "c", name: "batch-queues-turns", run: batchTurns},
 	})
 }
 
@@ -160,8 +200,11 @@ func ourLight(e *env) error {
 	return differs("java", java, ours)
 }
 
-// extFileSize is what the driver gives Java, unless told otherwise.
-const extFileSize = 4096
+// The lengths of files that the driver gives Java, unless told otherwise.
+const (
+	extFileSize   = 4096
+	batchFileSize = 50 * 46
+)
 
 // ourExtended: we write extended queues over several extension files, Java finds
 // all by tag, goes on, and we verify what it left, and go on.
@@ -284,4 +327,74 @@ func bothTimes(e *env) error {
 		}
 	}
 	return errors.Join(append(errs, reader.Close())...)
+}
+
+func batchSetup() setup {
+	return featureSetup(func(s *setup) { s.types = map[string]string{"inner": "BatchCQ"} })
+}
+
+// batchAppends appends inner batches and others, and returns all that we find.
+func batchAppends(e *env, s setup, dir string) (snapshot, error) {
+	opt := s.options(dir)
+	opt.BatchQueueFileSize = batchFileSize
+	store, err := openOurs(e.ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	_, err = weAppend(e.ctx, store, innerBatches(), nil, nil)
+	seen := snapshot{}
+	if err == nil {
+		seen, err = lightSees(e.ctx, store)
+	}
+	if err = errors.Join(err, closeOurs(e.ctx, store)); err != nil {
+		return nil, err
+	}
+	reader, err := stratalog.OpenReader(e.ctx, s.options(dir), stratalog.ReaderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return seen, errors.Join(verified(e.ctx, reader), reader.Close())
+}
+
+// ourBatches: we write inner batches, and Java reads them all.
+func ourBatches(e *env) error {
+	s, dir := batchSetup(), e.dir()
+	ours, err := batchAppends(e, s, dir)
+	if err != nil {
+		return err
+	}
+	if q := ours[queueKey{"inner", 0}]; len(q.raw) != 30 || q.max != 150 {
+		return fmt.Errorf("the batch queue has %d records and ends at %d, want 30 and 150", len(q.raw), q.max)
+	}
+	java, err := e.javaReads(dir, s)
+	if err != nil {
+		return err
+	}
+	return differs("java", java, ours)
+}
+
+// batchTurns: both write into the same batch queue in turns.
+func batchTurns(e *env) error {
+	s, dir := batchSetup(), e.dir()
+	for turn := range 3 {
+		_, java, err := e.javaWrites(dir, s, innerBatches())
+		if err != nil {
+			return fmt.Errorf("turn %d of java: %w", turn, err)
+		}
+		if q := java[queueKey{"inner", 0}]; len(q.raw) != 60*turn+30 {
+			return fmt.Errorf("turn %d: java finds %d records, want %d", turn, len(q.raw), 60*turn+30)
+		}
+		ours, err := batchAppends(e, s, dir)
+		if err != nil {
+			return fmt.Errorf("turn %d of ours: %w", turn, err)
+		}
+		again, err := e.javaReads(dir, s)
+		if err == nil {
+			err = differs("java", again, ours)
+		}
+		if err != nil {
+			return fmt.Errorf("turn %d: %w", turn, err)
+		}
+	}
+	return nil
 }

@@ -19,6 +19,9 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	if err := s.checkWritable(contract.OpDispatch); err != nil {
 		return err
 	}
+	if done, err := s.applyBatch(id, rec); done || err != nil {
+		return err
+	}
 	at := rec.QueueOffset()
 	if err := checkPlace(rec.QueueID(), at); err != nil {
 		return err
@@ -90,8 +93,9 @@ func (s *Store) Commit() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	defer s.dropRuns()
+	defer s.dropBatchRuns()
 	s.stats.Wild, s.wild = s.stats.Wild+s.wild, 0
-	if s.closed.Load() && len(s.batch) > 0 {
+	if s.closed.Load() && len(s.batch)+len(s.batches.batch) > 0 {
 		return s.checkWritable(contract.OpDispatch)
 	}
 	for _, q := range s.batch {
@@ -99,7 +103,7 @@ func (s *Store) Commit() error {
 			return err
 		}
 	}
-	return nil
+	return s.commitBatches()
 }
 
 // runKeepBytes is the largest run buffer that is kept for later batches.

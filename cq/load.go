@@ -104,6 +104,9 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Store, error) {
 	if err := s.openExt(); err != nil {
 		return nil, errors.Join(err, s.files.close())
 	}
+	if err := s.openBatches(); err != nil {
+		return nil, errors.Join(err, s.files.close())
+	}
 	found, err := s.scanRoot()
 	if err == nil {
 		err = s.adopt(found)

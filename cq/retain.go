@@ -20,6 +20,11 @@ func (s *Store) CorrectMin(logMin contract.Offset) error {
 		errs = append(errs, s.correctQueue(q, int64(logMin)))
 		s.writer.Unlock()
 	}
+	for _, q := range s.allBatches() {
+		s.writer.Lock()
+		errs = append(errs, s.correctBatch(q, int64(logMin)))
+		s.writer.Unlock()
+	}
 	return errors.Join(errs...)
 }
 
@@ -95,6 +100,13 @@ func (s *Store) DeleteExpired(logMin contract.Offset) (int, error) {
 		// One queue at a time, so that the lane gets in between.
 		s.writer.Lock()
 		n, err := s.expireQueue(q, int64(logMin))
+		s.writer.Unlock()
+		removed += n
+		errs = append(errs, err)
+	}
+	for _, q := range s.allBatches() {
+		s.writer.Lock()
+		n, err := s.expireBatch(q, int64(logMin))
 		s.writer.Unlock()
 		removed += n
 		errs = append(errs, err)

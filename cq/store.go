@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -20,6 +21,8 @@ type Store struct {
 	unitsPerFile int64
 	files        *handles
 	ext          *extension
+	batches      *batches
+	batchCheck   func(topic string, queue int32, u codec.BatchUnit) (bool, error)
 	load         LoadReport
 
 	// mu guards topics. The lane and Open add, the cuts take away.
@@ -62,7 +65,8 @@ type Stats struct {
 	// Below counts units below the first file of their queue, dropped.
 	Below uint64
 	// Wild counts entries of light queues that have no place: a name that is
-	// no directory's, or a number far beyond the queue's end.
+	// no directory's, or a number far beyond the queue's end; and records of a
+	// topic with batch queues that are no batches.
 	Wild uint64
 }
 
@@ -199,7 +203,7 @@ func (s *Store) all() []*queue {
 // Exists reports whether the queue has a file.
 func (s *Store) Exists(topic string, queue int32) bool {
 	q := s.lookup(topic, queue)
-	return q != nil && q.count.Load() > 0
+	return q != nil && q.count.Load() > 0 || s.Batch(topic, queue) != nil
 }
 
 // Max returns the queue's end: the offset of the unit that comes next. It is 0
@@ -207,6 +211,10 @@ func (s *Store) Exists(topic string, queue int32) bool {
 func (s *Store) Max(topic string, queue int32) int64 {
 	if q := s.lookup(topic, queue); q != nil {
 		return q.end.Load()
+	}
+	if b := s.Batch(topic, queue); b != nil {
+		_, to := b.Range()
+		return to
 	}
 	return 0
 }
@@ -216,6 +224,10 @@ func (s *Store) Max(topic string, queue int32) int64 {
 func (s *Store) Min(topic string, queue int32) int64 {
 	if q := s.lookup(topic, queue); q != nil {
 		return min(q.min.Load(), q.end.Load())
+	}
+	if b := s.Batch(topic, queue); b != nil {
+		from, _ := b.Range()
+		return from
 	}
 	return 0
 }
@@ -239,6 +251,11 @@ func (s *Store) Topics() []string {
 			}
 		}
 	}
+	for _, q := range s.allBatches() {
+		if q.q.count.Load() > 0 && !slices.Contains(out, q.q.topic) {
+			out = append(out, q.q.topic)
+		}
+	}
 	slices.Sort(out)
 	return out
 }
@@ -251,6 +268,11 @@ func (s *Store) Queues(topic string) []int32 {
 	for id, q := range s.topics[topic] {
 		if q.count.Load() > 0 {
 			out = append(out, id)
+		}
+	}
+	for _, q := range s.allBatches() {
+		if q.q.topic == topic && q.q.count.Load() > 0 {
+			out = append(out, q.q.id)
 		}
 	}
 	slices.Sort(out)
@@ -270,7 +292,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return errors.Join(s.files.close(), s.ext.files.close())
+	return errors.Join(s.files.close(), s.ext.files.close(), s.batches.files.close())
 }
 
 func (s *Store) checkWritable(op contract.Operation) error {
@@ -301,6 +323,9 @@ func (s *Store) Tally() int64 {
 		for _, q := range ids {
 			sum += q.end.Load()
 		}
+	}
+	for _, q := range s.allBatches() {
+		sum += q.to.Load()
 	}
 	return sum
 }

@@ -59,7 +59,16 @@ func (s *Store) TruncateAbove(
 	c := &cutter{s: s, limit: int64(limit), check: check}
 	c.report.Replay = limit
 	s.dropRuns()
+	s.dropBatchRuns()
 	var cuts []cut
+	var batchCuts []batchCut
+	for _, q := range s.allBatches() {
+		cut, err := c.planBatch(q)
+		if err != nil {
+			return c.report, err
+		}
+		batchCuts = append(batchCuts, cut)
+	}
 	for _, q := range s.all() {
 		if check == nil && len(q.suspects) == 0 && q.maxPhy.Load() <= int64(limit) {
 			continue
@@ -79,6 +88,9 @@ func (s *Store) TruncateAbove(
 	for _, cut := range cuts {
 		errs = append(errs, c.do(cut))
 	}
+	for _, cut := range batchCuts {
+		errs = append(errs, c.doBatch(cut))
+	}
 	s.recountMaxPhy()
 	return c.report, errors.Join(errs...)
 }
@@ -94,6 +106,9 @@ func (s *Store) recountMaxPhy() {
 	largest := int64(0)
 	for _, q := range s.all() {
 		largest = max(largest, q.maxPhy.Load())
+	}
+	for _, q := range s.allBatches() {
+		largest = max(largest, q.lastEnd.Load())
 	}
 	s.maxPhy.Store(largest)
 }
@@ -475,6 +490,9 @@ func (s *Store) DropAll() error {
 	var errs []error
 	for _, q := range s.all() {
 		errs = append(errs, c.forget(q))
+	}
+	for _, q := range s.allBatches() {
+		errs = append(errs, s.cutBatch(q, q.q.first.Load()/batchUnitSize))
 	}
 	s.recountMaxPhy()
 	return errors.Join(errs...)

@@ -127,6 +127,7 @@ func (s *Store) Flush() error {
 			kept = append(kept, q)
 		}
 	}
+	errs = append(errs, s.flushBatches())
 	clear(s.dirty[len(kept):])
 	s.dirty = kept
 	for topic := range s.dirtyTopics {

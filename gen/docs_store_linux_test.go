@@ -105,6 +105,12 @@ func makeStore(t *testing.T, dir string, seen func()) {
 			cut = place.End
 		}
 	}
+	batch := stratalog.Message{Topic: "batches", SysFlag: codec.SysFlagInnerBatch, Properties: codec.AppendProperty(nil, codec.PropertyInnerNumber, "3")}
+	if r, err := store.Append(ctx, &batch, stratalog.Sync); err != nil {
+		t.Fatal(err)
+	} else if place, _ := r.Range(); store.WaitVisible(ctx, place.End) != nil {
+		t.Fatal("never visible")
+	}
 	seen()
 	if err := store.TruncateTo(ctx, cut); err != nil {
 		t.Fatal(err)
