@@ -184,7 +184,7 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	}
 	if s.queues, err = cq.Open(s.opt.FS, s.path(queueDirName), cq.Options{
 		FileSize: size, MaxHandles: s.opt.MaxQueueFiles, ExtWrite: s.opt.ExtendedQueues,
-		ExtFileSize: s.opt.ExtendedFileSize, BatchFileSize: s.opt.BatchQueueFileSize}); err != nil {
+		ExtFileSize: s.opt.ExtendedFileSize, BatchFileSize: s.opt.BatchQueueFileSize, DelayLevels: s.opt.delays()}); err != nil {
 		return err
 	}
 	s.queues.CheckBatches(s.checkBatch)

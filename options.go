@@ -60,6 +60,11 @@ type Options struct {
 	// light queues. Messages of an AppendBatch are in none.
 	LightQueues bool
 
+	// DelayLevels are the delays of the levels from 1 on, for entries of
+	// SCHEDULE_TOPIC_XXXX: Java's messageDelayLevel, which ParseDelayLevels
+	// reads. Default 1 s to 2 h in 18 levels, as Java has it. No levels at all
+	// (not nil) leave the entries the hash of their tags.
+	DelayLevels []time.Duration
 	// BatchQueueFileSize is the length of a file of a batch queue in bytes, a
 	// multiple of 46. Default: that of the files that exist, else 13,800,000,
 	// as Java has it.

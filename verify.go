@@ -398,7 +398,9 @@ func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) (str
 		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
 	case cq.IsExtAddress(u.TagsCode):
 		return v.extUnit(topic, q, u, &rec)
-	case codec.TagsCode(rec.Properties()) != u.TagsCode && topic != delayTopic:
+	case topic == codec.ScheduleTopic && u.TagsCode >= rec.StoreTimestamp():
+		// The time of delivery. Which levels the owner has is not known.
+	case codec.TagsCode(rec.Properties()) != u.TagsCode:
 		return fmt.Sprintf("the unit's tags code is %d, the record's %d", u.TagsCode, codec.TagsCode(rec.Properties())), nil
 	}
 	return "", nil
@@ -412,7 +414,7 @@ func (v *verifier) extUnit(topic string, q int32, u codec.QueueUnit, rec *Record
 		return "the unit's extension: " + err.Error(), nil
 	case err != nil:
 		return "", err
-	case topic != delayTopic && ext.TagsCode != codec.TagsCode(rec.Properties()):
+	case topic != codec.ScheduleTopic && ext.TagsCode != codec.TagsCode(rec.Properties()):
 		return fmt.Sprintf("the tags code in the unit's extension is %d, the record's %d", ext.TagsCode, codec.TagsCode(rec.Properties())), nil
 	case ext.StoreTime != rec.StoreTimestamp():
 		return fmt.Sprintf("the store time in the unit's extension is %d, the record's %d", ext.StoreTime, rec.StoreTimestamp()), nil
@@ -429,9 +431,6 @@ func (v *verifier) isDamaged(off contract.Offset) bool {
 	}
 	return false
 }
-
-// delayTopic holds records whose units carry a delivery time as tags code.
-const delayTopic = "SCHEDULE_TOPIC_XXXX"
 
 // tail notes what stands beyond the end that was checked.
 func (v *verifier) tail() {
