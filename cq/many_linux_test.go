@@ -1,6 +1,7 @@
 package cq
 
 import (
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
+
+var manyQueues = flag.Int("cq.queues", 10_000, "queues of TestManyQueues, without -short")
 
 // heap returns the bytes of live objects.
 func heap() int64 {
@@ -32,7 +35,7 @@ func openFiles(t *testing.T) int {
 // directories on the disk, and no handle beyond MaxHandles, however many there
 // are; opening them all reads little. -v prints the figures.
 func TestManyQueues(t *testing.T) {
-	n, handles := 100_000, 256
+	n, handles := *manyQueues, 256
 	if testing.Short() {
 		n = 2000
 	}
