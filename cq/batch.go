@@ -107,24 +107,22 @@ func plainUnit(u codec.BatchUnit) codec.QueueUnit {
 func (s *Store) openBatches() error {
 	b := &batches{dir: path.Join(path.Dir(s.dir), batchDirName), size: s.opts.BatchFileSize, topics: make(map[string]map[int32]*BatchQueue)}
 	s.batches = b
-	found, ok, err := DetectFileSize(s.fs, b.dir)
+	topics, err := s.list(b.dir)
 	if err != nil {
 		return err
 	}
+	if b.size == 0 && len(topics) > 0 {
+		if b.size, _, err = DetectFileSize(s.fs, b.dir); err != nil {
+			return err
+		}
+	}
 	if b.size == 0 {
 		b.size = DefaultBatchFileSize
-		if ok {
-			b.size = found
-		}
 	}
 	if b.per = b.size / batchUnitSize; b.per < 1 || b.size%batchUnitSize != 0 {
 		return invalid(contract.OpOpen, "batch queue file of %d bytes", b.size)
 	}
 	b.files = newHandles(s.fs, Options{FileSize: b.size, MaxHandles: min(s.opts.MaxHandles, 64), ReadOnly: s.opts.ReadOnly})
-	topics, err := s.list(b.dir)
-	if err != nil {
-		return err
-	}
 	for _, t := range topics {
 		if !t.IsDir {
 			continue
