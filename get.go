@@ -61,6 +61,7 @@ type Records struct {
 
 	cuts    int64 // of the owner, when the answer was begun
 	records []Record
+	offsets []int64 // of records, in the queue asked for
 	n       int
 	bytes   int
 	units   []codec.QueueUnit
@@ -71,6 +72,11 @@ func (r *Records) Len() int { return r.n }
 
 // At returns the i-th record, valid until Release.
 func (r *Records) At(i int) *Record { return &r.records[:r.n][i] }
+
+// QueueOffset returns the i-th record's offset in the queue that was asked for.
+// It is the record's own, but in a light queue, whose records are of other
+// topics.
+func (r *Records) QueueOffset(i int) int64 { return r.offsets[:r.n][i] }
 
 // Release ends the leases. It is harmless on an empty answer.
 func (r *Records) Release() {
@@ -84,6 +90,7 @@ func (r *Records) Release() {
 func (r *Records) reset(count int) {
 	if len(r.records) < count {
 		r.records = make([]Record, count)
+		r.offsets = make([]int64, count)
 		r.units = make([]codec.QueueUnit, count)
 	}
 	r.clear()
@@ -152,9 +159,18 @@ func (g getter) get(ctx context.Context, req Request, out *Records) error {
 		return nil
 	}
 	out.Min, out.Max = g.queues.Min(req.Topic, req.QueueID), g.queues.Max(req.Topic, req.QueueID)
+	if q := g.queues.Batch(req.Topic, req.QueueID); q != nil {
+		next, err := g.answerBatch(q, req, out, min(count, MaxCount))
+		return out.failed(next, err)
+	}
 	next, err := g.answer(req, out, min(count, MaxCount))
+	return out.failed(next, err)
+}
+
+// failed notes, if err is one, where to go on.
+func (r *Records) failed(next int64, err error) error {
 	if err != nil {
-		out.Status, out.Next = contract.GetNoMatchedLogicQueue, next
+		r.Status, r.Next = contract.GetNoMatchedLogicQueue, next
 	}
 	return err
 }
@@ -220,15 +236,21 @@ func (g getter) cutSince(req Request, end int64) (int64, bool, error) {
 	if !found {
 		return 0, false, nil
 	}
+	if q := g.queues.Batch(req.Topic, req.QueueID); q != nil {
+		u, found, err := q.First(func(u codec.BatchUnit) bool { return contract.Offset(u.PhysicalOffset) < cut })
+		if err != nil || !found {
+			return end, true, err
+		}
+		return u.BaseOffset, true, nil
+	}
 	lo, hi := g.queues.Min(req.Topic, req.QueueID), end
-	var unit [1]codec.QueueUnit
 	for lo < hi {
 		mid := lo + (hi-lo)/2
-		n, err := g.queues.Units(req.Topic, req.QueueID, mid, unit[:])
+		u, at, found, err := g.realFrom(req.Topic, req.QueueID, mid, hi)
 		if err != nil {
 			return 0, false, err
 		}
-		if n == 1 && contract.Offset(unit[0].PhysicalOffset) >= cut {
+		if found && contract.Offset(u.PhysicalOffset) >= cut || at >= hi {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -272,7 +294,7 @@ func (g getter) take(req Request, out *Records, u codec.QueueUnit, at, tagHash i
 	if out.Status == contract.GetOffsetFoundNull {
 		return false, nil
 	}
-	if req.Tag != "" && u.TagsCode != tagHash && u.Size > 0 {
+	if req.Tag != "" && u.TagsCode != tagHash && u.Size > 0 && !cq.IsExtAddress(u.TagsCode) {
 		out.Next = at + 1
 		return true, nil
 	}
@@ -294,6 +316,7 @@ func (g getter) take(req Request, out *Records, u codec.QueueUnit, at, tagHash i
 			return true, nil
 		}
 	}
+	out.offsets[out.n] = at
 	out.bytes += int(u.Size)
 	out.n++
 	return true, nil
@@ -308,7 +331,7 @@ func (g getter) record(req Request, u codec.QueueUnit, at int64, rec *Record) (b
 	if err != nil || !found {
 		return false, err
 	}
-	if rec.QueueID() != req.QueueID || rec.QueueOffset() != at || string(rec.Topic()) != req.Topic {
+	if !cq.Belongs(&rec.MessageView, req.Topic, req.QueueID, at) {
 		err := g.wrongUnit(req, at, "the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(),
 			rec.QueueID(), u.PhysicalOffset)
 		rec.Release()

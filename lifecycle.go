@@ -60,11 +60,13 @@ type Store struct {
 	// may have seen the queues and the log at different times.
 	cuts atomic.Int64
 
-	log        *commitlog.Log
-	queues     *cq.Store
-	dispatcher *dispatch.Dispatcher
-	owner      *task.Group
-	report     LoadReport
+	log    *commitlog.Log
+	queues *cq.Store
+	// batchesAhead are topics of batches that the queues do not know yet.
+	batchesAhead []string
+	dispatcher   *dispatch.Dispatcher
+	owner        *task.Group
+	report       LoadReport
 	// closedReport is what Close returned, for a second call.
 	closedReport CloseReport
 }
@@ -183,9 +185,11 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 		return err
 	}
 	if s.queues, err = cq.Open(s.opt.FS, s.path(queueDirName), cq.Options{
-		FileSize: size, MaxHandles: s.opt.MaxQueueFiles}); err != nil {
+		FileSize: size, MaxHandles: s.opt.MaxQueueFiles, ExtWrite: s.opt.ExtendedQueues,
+		ExtFileSize: s.opt.ExtendedFileSize, BatchFileSize: s.opt.BatchQueueFileSize, DelayLevels: s.opt.delays()}); err != nil {
 		return err
 	}
+	s.queues.CheckBatches(s.checkBatch)
 	undo.add(s.queues.Close)
 	s.report.Queues = s.queues.LoadReport()
 
@@ -349,7 +353,18 @@ func (s *Store) checkUnit(topic string, queue int32, offset int64, u codec.Queue
 	if err != nil || !found {
 		return false, err
 	}
-	return string(rec.Topic()) == topic && rec.QueueID() == queue && rec.QueueOffset() == offset, nil
+	return s.queues.Leads(u, &rec.MessageView, topic, queue, offset)
+}
+
+// checkBatch is checkUnit for a unit of a batch queue.
+func (s *Store) checkBatch(topic string, queue int32, u codec.BatchUnit) (bool, error) {
+	var rec Record
+	defer rec.Release()
+	found, err := s.log.ReadSized(contract.Offset(u.PhysicalOffset), u.Size, &rec)
+	if errors.Is(err, contract.ErrCorrupt) {
+		return false, nil
+	}
+	return found && s.queues.BatchLeads(u, &rec.MessageView, topic, queue), err
 }
 
 // offsetSource implements commitlog.OffsetSource: the queues know the offsets up
@@ -374,11 +389,32 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 			set(topic, queue, s.queues.Max(topic, queue))
 		}
 	}
+	s.batchesAhead = nil
 	return log.Walk(max(s.dispatcher.Frontier(), log.MinOffset()), end, func(v *codec.MessageView) {
 		if t := v.SysFlag() & codec.SysFlagTransaction; t == codec.SysFlagTransactionNone || t == codec.SysFlagTransactionCommit {
-			set(string(v.Topic()), v.QueueID(), v.QueueOffset()+1)
+			set(string(v.Topic()), v.QueueID(), v.QueueOffset()+batchSize(v))
+			if _, _, ok := cq.BatchOf(v); ok && !s.queues.IsBatch(string(v.Topic())) && len(s.queues.Queues(string(v.Topic()))) == 0 {
+				s.batchesAhead = append(s.batchesAhead, string(v.Topic()))
+			}
+			light := v.LightQueues()
+			for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
+				set(string(name), codec.LightQueueID, at+1)
+			}
 		}
 	})
+}
+
+// BatchTopics implements commitlog.BatchSource.
+func (o offsetSource) BatchTopics() []string {
+	return append(o.s.queues.BatchTopics(), o.s.batchesAhead...)
+}
+
+// batchSize is how many numbers a record takes.
+func batchSize(v *codec.MessageView) int64 {
+	if _, n, ok := cq.BatchOf(v); ok {
+		return int64(n)
+	}
+	return 1
 }
 
 // Start begins background work and admits appends.

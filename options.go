@@ -50,6 +50,34 @@ type Options struct {
 	// NoVerifyReads skips the checksum on reads.
 	NoVerifyReads bool
 
+	// LightQueues puts a message into the light queues, too, that its property
+	// INNER_MULTI_DISPATCH names, with commas: each begins with %LMQ%, has the
+	// queue id 0, and is read by Get like any other. It is what Java's
+	// enableLmq and enableMultiDispatch do together, and off as they are: each
+	// name makes a directory, so whoever may set a property may make files, and
+	// a Java broker with these options off would let the queues fall behind.
+	// Records that have their numbers already, of whoever, are always in their
+	// light queues. Messages of an AppendBatch are in none.
+	LightQueues bool
+
+	// DelayLevels are the delays of the levels from 1 on, for entries of
+	// SCHEDULE_TOPIC_XXXX: Java's messageDelayLevel, which ParseDelayLevels
+	// reads. Default 1 s to 2 h in 18 levels, as Java has it. No levels at all
+	// (not nil) leave the entries the hash of their tags.
+	DelayLevels []time.Duration
+	// BatchQueueFileSize is the length of a file of a batch queue in bytes, a
+	// multiple of 46. Default: that of the files that exist, else 13,800,000,
+	// as Java has it.
+	BatchQueueFileSize int64
+	// ExtendedQueues gives each entry of a consume queue an entry in extension
+	// files beside it, with the record's store time: Java's
+	// enableConsumeQueueExt, off as that is. It makes entries 40 bytes instead
+	// of 20. Entries that have one are read whatever is said here.
+	ExtendedQueues bool
+	// ExtendedFileSize is the length of an extension file in bytes. Default:
+	// that of the files that exist, else 48 MiB, as Java has it.
+	ExtendedFileSize int64
+
 	// AdmissionWait is how long an append waits for room. Default 1 s;
 	// negative refuses at once.
 	AdmissionWait time.Duration
@@ -95,7 +123,7 @@ func (o Options) log() commitlog.Options {
 	return commitlog.Options{
 		FS: o.FS, Clock: o.Clock, Dir: o.Dir, SegmentSize: o.SegmentSize, MaxMessageSize: o.MaxMessageSize,
 		Durability: o.Durability, Visibility: o.Visibility, Confirmer: o.Confirmer, WritePath: o.WritePath,
-		NoRecordChecksum: o.NoRecordChecksum, NoVerifyReads: o.NoVerifyReads, SyncInterval: o.SyncInterval,
+		NoRecordChecksum: o.NoRecordChecksum, LightQueues: o.LightQueues, NoVerifyReads: o.NoVerifyReads, SyncInterval: o.SyncInterval,
 		Interval: o.Interval, SyncTimeout: o.SyncTimeout, AdmissionWait: o.AdmissionWait, MaxInFlight: o.MaxInFlight,
 		MaxInFlightSize: o.MaxInFlightSize, MaxUnsynced: o.MaxUnsynced, DiskFloor: o.DiskFloor, StoreHost: o.StoreHost,
 	}
@@ -105,6 +133,12 @@ func (o Options) log() commitlog.Options {
 func (o Options) Validate() error {
 	if o.QueueFileSize < 0 {
 		return invalid("QueueFileSize %d is negative", o.QueueFileSize)
+	}
+	if o.BatchQueueFileSize < 0 || o.BatchQueueFileSize%46 != 0 {
+		return invalid("BatchQueueFileSize %d is not a multiple of 46", o.BatchQueueFileSize)
+	}
+	if o.ExtendedFileSize < 0 {
+		return invalid("ExtendedFileSize %d is negative", o.ExtendedFileSize)
 	}
 	if o.MaxQueueFiles < 0 {
 		return invalid("MaxQueueFiles %d is negative", o.MaxQueueFiles)

@@ -44,7 +44,7 @@ type Reader struct {
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
-// SegmentSize, QueueFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
+// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
 // directory that does not exist or holds no store is contract.ErrNotFound; one
 // with segments missing, also below the published bound, is a
 // *contract.CorruptionError that names the first of them and what is lost.
@@ -92,7 +92,8 @@ func (r *Reader) unclean() bool {
 // openQueues opens the consume queues and leaves out, in memory, what lies
 // beyond the log that may be seen.
 func (r *Reader) openQueues() (*cq.Store, error) {
-	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ReadOnly: true}
+	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
+		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error
 	if opt.FileSize, err = queueFileSize(r.opt); err != nil {
 		return r.noQueues(opt, err)

@@ -230,7 +230,7 @@ func (v *verifier) damage(err error) bool {
 	return v.ctx.Err() == nil
 }
 
-// record checks that the record's queue has a unit for it.
+// record checks that the record's queues have a unit for it.
 func (v *verifier) record(m *codec.MessageView) bool {
 	if v.err = v.ctx.Err(); v.err != nil {
 		return false
@@ -239,9 +239,27 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if t != codec.SysFlagTransactionNone && t != codec.SysFlagTransactionCommit || v.r.badQueues != nil {
 		return true
 	}
+	if v.r.queues.IsBatch(string(m.Topic())) {
+		v.batch(m)
+		return v.err == nil
+	}
+	if !v.hasUnit(m, queueKey{string(m.Topic()), m.QueueID()}, m.QueueOffset()) {
+		return v.err == nil
+	}
+	light := m.LightQueues()
+	for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
+		if !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
+			break
+		}
+	}
+	return v.err == nil
+}
+
+// hasUnit checks that unit at of q leads to m. It reports what is missing; false
+// if the rest of m's units need not be looked at.
+func (v *verifier) hasUnit(m *codec.MessageView, q queueKey, at int64) bool {
 	var unit [1]codec.QueueUnit
-	topic, at := string(m.Topic()), m.QueueOffset()
-	n, err := v.r.queues.Units(topic, m.QueueID(), at, unit[:])
+	n, err := v.r.queues.Units(q.topic, q.queue, at, unit[:])
 	if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 		v.err = err
 		return false
@@ -251,9 +269,9 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	}
 	if contract.Offset(m.PhysicalOffset()) >= v.lane {
 		v.lagging++
-		return true
+		return false
 	}
-	v.missed(queueKey{topic, m.QueueID()}, at, m.PhysicalOffset())
+	v.missed(q, at, m.PhysicalOffset())
 	return true
 }
 
@@ -284,6 +302,9 @@ func (v *verifier) endRuns() {
 // endRun reports a run.
 func (v *verifier) endRun(q queueKey, run *unitRun) {
 	file, place := v.r.queues.Place(q.topic, q.queue, run.first)
+	if b := v.r.queues.Batch(q.topic, q.queue); b != nil {
+		file, place = b.Place(run.first)
+	}
 	f := Finding{Severity: Fault, Kind: run.kind, File: file, Offset: place, Count: run.next - run.first}
 	f.Text = fmt.Sprintf("unit %d of %s/%d: %s", run.first, q.topic, q.queue, run.why)
 	if f.Count > 1 {
@@ -306,6 +327,9 @@ func (v *verifier) units() error {
 }
 
 func (v *verifier) queue(topic string, q int32, buf []codec.QueueUnit) error {
+	if b := v.r.queues.Batch(topic, q); b != nil {
+		return v.batchUnits(topic, q, b)
+	}
 	end := v.r.queues.Max(topic, q)
 	key := queueKey{topic, q}
 	var run *unitRun
@@ -372,8 +396,28 @@ func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) (str
 		return "", err
 	case !found:
 		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
-	case codec.TagsCode(rec.Properties()) != u.TagsCode && topic != delayTopic:
+	case cq.IsExtAddress(u.TagsCode):
+		return v.extUnit(topic, q, u, &rec)
+	case topic == codec.ScheduleTopic && u.TagsCode >= rec.StoreTimestamp():
+		// The time of delivery. Which levels the owner has is not known.
+	case codec.TagsCode(rec.Properties()) != u.TagsCode:
 		return fmt.Sprintf("the unit's tags code is %d, the record's %d", u.TagsCode, codec.TagsCode(rec.Properties())), nil
+	}
+	return "", nil
+}
+
+// extUnit tells what is wrong with the extension of a unit.
+func (v *verifier) extUnit(topic string, q int32, u codec.QueueUnit, rec *Record) (string, error) {
+	ext, err := v.r.queues.ExtUnit(topic, q, u.TagsCode)
+	switch {
+	case errors.Is(err, contract.ErrCorrupt):
+		return "the unit's extension: " + err.Error(), nil
+	case err != nil:
+		return "", err
+	case topic != codec.ScheduleTopic && ext.TagsCode != codec.TagsCode(rec.Properties()):
+		return fmt.Sprintf("the tags code in the unit's extension is %d, the record's %d", ext.TagsCode, codec.TagsCode(rec.Properties())), nil
+	case ext.StoreTime != rec.StoreTimestamp():
+		return fmt.Sprintf("the store time in the unit's extension is %d, the record's %d", ext.StoreTime, rec.StoreTimestamp()), nil
 	}
 	return "", nil
 }
@@ -387,9 +431,6 @@ func (v *verifier) isDamaged(off contract.Offset) bool {
 	}
 	return false
 }
-
-// delayTopic holds records whose units carry a delivery time as tags code.
-const delayTopic = "SCHEDULE_TOPIC_XXXX"
 
 // closedTail judges what stands behind the last valid record of a log that was
 // closed, and has no published bound. All that was acknowledged has its entry by

@@ -19,7 +19,22 @@ const (
 	PropertyUniqueKey = "UNIQ_KEY"
 	PropertyTags      = "TAGS"
 	PropertyChecksum  = "__CRC32#"
+	// PropertyInnerNumber says how many messages a record with
+	// SysFlagInnerBatch stands for, PropertyInnerBase the number of the first.
+	// The store that appends the record gives the latter.
+	PropertyInnerNumber = "INNER_NUM"
+	PropertyInnerBase   = "INNER_BASE"
+	// PropertyDelay is the level of a delay, from 1 on.
+	PropertyDelay = "DELAY"
+	// PropertyRealTopic and PropertyRealQueue name where a record goes that
+	// waits elsewhere: for its time, or for the end of its transaction.
+	PropertyRealTopic = "REAL_TOPIC"
+	PropertyRealQueue = "REAL_QID"
 )
+
+// ScheduleTopic is the topic in which records wait for the end of their delay:
+// queue level-1 has those of a level.
+const ScheduleTopic = "SCHEDULE_TOPIC_XXXX"
 
 // PropertyError says where the properties that a caller handed in are not
 // legal.

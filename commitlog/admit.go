@@ -35,6 +35,11 @@ func (l *Log) admit(ctx context.Context, p *prepared, now int64, d contract.Dura
 			return place{}, err
 		}
 	}
+	if err := l.number(p); err != nil {
+		l.mu.Unlock()
+		limit.stop()
+		return place{}, err
+	}
 	at := l.assign(p, now)
 	if done != nil {
 		l.inFlight.Add(1)

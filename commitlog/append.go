@@ -70,10 +70,11 @@ func (l *Log) Submit(ctx context.Context, m *contract.Message, d contract.Durabi
 	buf := pool.Get()
 	defer pool.Put(buf)
 	now := l.clk.Now().UnixMilli()
-	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
+	p, err := l.prepare(buf.B, m, now)
+	buf.B = p.buf
+	if err != nil {
 		return err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	if _, err := l.admit(ctx, &p, now, d, done); err != nil {
 		return err
 	}
@@ -102,11 +103,12 @@ func (l *Log) Append(ctx context.Context, m *contract.Message, d contract.Durabi
 	pool := bufferPool(encodedSize(m))
 	buf := pool.Get()
 	now := l.clk.Now().UnixMilli()
-	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
+	p, err := l.prepare(buf.B, m, now)
+	buf.B = p.buf
+	if err != nil {
 		pool.Put(buf)
 		return l.rejected(err), err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	r, err := l.appendPrepared(ctx, &p, now, d)
 	pool.Put(buf)
 	return r, err
@@ -173,9 +175,13 @@ func (l *Log) assign(p *prepared, now int64) place {
 	l.lastStoreTime = max(l.lastStoreTime, now, 1)
 	at := place{start: l.tail, end: l.tail + int64(len(p.buf)), storeTime: l.lastStoreTime, fences: l.fences.Load()}
 	if p.inQueue {
-		q := l.queues.queue(p.topic, p.queueID)
+		q := p.queue
 		at.queueOffset = q.next
-		q.next += int64(p.records)
+		q.next += p.numbers
+		q.topic.kind = p.kind()
+		if p.late != nil {
+			p.late.take()
+		}
 	}
 	if p.sizes == nil {
 		l.finish(p.buf, at.start, at.queueOffset, at.storeTime)
@@ -246,7 +252,7 @@ func (l *Log) AppendBatch(ctx context.Context, msgs []contract.Message, d contra
 	buf := pool.Get()
 	defer pool.Put(buf)
 	now := l.clk.Now().UnixMilli()
-	p := prepared{topic: msgs[0].Topic, queueID: msgs[0].QueueID, inQueue: true, records: len(msgs),
+	p := prepared{topic: msgs[0].Topic, queueID: msgs[0].QueueID, inQueue: true, records: len(msgs), numbers: int64(len(msgs)),
 		sizes: make([]int32, 0, len(msgs))}
 	b := grow(buf.B[:0], size)[:0]
 	for i := range msgs {

@@ -23,8 +23,11 @@ type prepared struct {
 	queueID int32
 	inQueue bool
 	records int
-	sizes   []int32 // of a batch; nil for one record
+	numbers int64       // that it takes in its queue
+	queue   *queueState // found when it is admitted
+	sizes   []int32     // of a batch; nil for one record
 	buf     []byte
+	late    *lateProps // nil if nothing but the late fields is still open
 }
 
 // encoders are reused encode targets: the message struct and its host bytes.
@@ -81,6 +84,9 @@ func (l *Log) check(m *contract.Message) error {
 		return reject(contract.StatusPropertiesTooLarge, contract.KindInvalid,
 			fmt.Sprintf("properties take %d bytes, at most %d are allowed", n, maxProperties-codec.ChecksumTrailerSize), nil)
 	}
+	if err := checkInner(m); err != nil {
+		return reject(contract.StatusInvalidMessage, contract.KindInvalid, err.Error(), nil)
+	}
 	if len(m.Properties) > 0 {
 		if err := codec.CheckProperties(m.Properties); err != nil {
 			return reject(contract.StatusInvalidMessage, contract.KindInvalid, "properties", err)
@@ -89,10 +95,29 @@ func (l *Log) check(m *contract.Message) error {
 	return nil
 }
 
+// prepare encodes m into buf[:0] as one append.
+func (l *Log) prepare(buf []byte, m *contract.Message, now int64) (p prepared, err error) {
+	buf, late, err := l.encodeLate(buf[:0], m, now, l.opt.LightQueues)
+	if err != nil {
+		return prepared{buf: buf}, err
+	}
+	return prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, numbers: late.count(), buf: buf, late: late}, nil
+}
+
 // encode appends the encoded record of m to dst.
 func (l *Log) encode(dst []byte, m *contract.Message, now int64) ([]byte, error) {
+	dst, late, err := l.encodeLate(dst, m, now, false)
+	if err == nil && late != nil {
+		err = reject(contract.StatusInvalidMessage, contract.KindInvalid, "a batch cannot hold a record of several messages", nil)
+	}
+	return dst, err
+}
+
+// encodeLate is encode; with light, what is returned beside the record, if not
+// nil, waits for numbers.
+func (l *Log) encodeLate(dst []byte, m *contract.Message, now int64, light bool) ([]byte, *lateProps, error) {
 	if err := l.check(m); err != nil {
-		return dst, err
+		return dst, nil, err
 	}
 	e := encoders.Get().(*encoder)
 	defer func() {
@@ -111,7 +136,7 @@ func (l *Log) encode(dst []byte, m *contract.Message, now int64) ([]byte, error)
 		Body:                      m.Body,
 		// The bytes of a string are only read, and only until Encode returns.
 		Topic:      unsafe.Slice(unsafe.StringData(m.Topic), len(m.Topic)),
-		Properties: m.Properties,
+		Properties: ownProps(m.Properties),
 	}
 	if c.BornTimestamp == 0 {
 		c.BornTimestamp = now
@@ -120,30 +145,39 @@ func (l *Log) encode(dst []byte, m *contract.Message, now int64) ([]byte, error)
 	c.StoreHost = l.host(e.store[:0], m.StoreHost, codec.SysFlagStoreHostV6, &c.SysFlag)
 	separator := 0
 	if !l.opt.NoRecordChecksum {
-		c.Properties = codec.StripChecksum(m.Properties, nil)
+		c.Properties = codec.StripChecksum(c.Properties, nil)
 		if n := len(c.Properties); n > 0 && c.Properties[n-1] != codec.PropertyEnd {
 			separator = 1
 		}
 		c.PropertiesReserve = codec.ChecksumTrailerSize + separator
 	}
+	late, err := l.lateFor(m, c.Properties, light)
+	if err != nil {
+		return dst, nil, err
+	}
+	if late != nil {
+		c.Properties = late.render() // ends in a separator
+		c.PropertiesReserve, separator = c.PropertiesReserve-separator, 0
+		late.hold(c)
+	}
 	if n := len(c.Properties) + c.PropertiesReserve; n > maxProperties {
-		return dst, reject(contract.StatusPropertiesTooLarge, contract.KindInvalid,
+		return dst, nil, reject(contract.StatusPropertiesTooLarge, contract.KindInvalid,
 			fmt.Sprintf("properties take %d bytes, at most %d are allowed", n, maxProperties), nil)
 	}
 	size := c.Size()
 	if limit := l.maxRecord(); int64(size) > limit {
-		return dst, reject(contract.StatusInvalidMessage, contract.KindInvalid,
+		return dst, nil, reject(contract.StatusInvalidMessage, contract.KindInvalid,
 			fmt.Sprintf("record takes %d bytes, at most %d are allowed", size, limit), nil)
 	}
 	at := len(dst)
 	dst = grow(dst, size)
 	if _, err := c.Encode(dst[at:]); err != nil {
-		return dst[:at], reject(contract.StatusInvalidMessage, contract.KindInvalid, "encode", err)
+		return dst[:at], nil, reject(contract.StatusInvalidMessage, contract.KindInvalid, "encode", err)
 	}
 	if separator == 1 {
 		dst[len(dst)-codec.ChecksumTrailerSize-1] = codec.PropertyEnd
 	}
-	return dst, nil
+	return dst, late, nil
 }
 
 // maxProperties is the format's limit, the checksum trailer included.

@@ -152,9 +152,15 @@ func (l *Log) LoadQueueOffsets(source OffsetSource) error {
 	err := source.QueueOffsets(l, contract.Offset(l.tail), func(topic string, id int32, next int64) {
 		q := table.queue(topic, id)
 		q.next = max(q.next, next)
+		q.topic.kind = kindPlain
 	})
 	if err != nil {
 		return openError(contract.ComponentLog, err)
+	}
+	if kinds, ok := source.(BatchSource); ok {
+		for _, topic := range kinds.BatchTopics() {
+			table.topic(topic).kind = kindBatch
+		}
 	}
 	l.mu.Lock()
 	l.queues = table

@@ -97,6 +97,9 @@ type Options struct {
 	// NoRecordChecksum leaves out the trailing checksum property. Damage
 	// outside the body is then not detected.
 	NoRecordChecksum bool
+	// LightQueues gives a record numbers in the light queues that its property
+	// codec.PropertyMultiDispatch names.
+	LightQueues bool
 	// NoVerifyReads skips the checksum on each read.
 	NoVerifyReads bool
 	// SyncInterval is the longest time between an append and a background

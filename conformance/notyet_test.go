@@ -24,22 +24,16 @@ func TestFeatures(t *testing.T) {
 	ext := func(s *setup) { s.more = javapeer.Config{"enableConsumeQueueExt": true} }
 	bcq := func(s *setup) { s.types = map[string]string{"inner": "BatchCQ"} }
 	runCases(t, []testCase{
-		{group: "a", name: "time-lookup", run: javaTimes, notYet: "reads by time"},
 		{group: "b", name: "time-lookup", run: ourTimes},
 		{group: "a", name: "key-query", run: javaKeys, notYet: "key index"},
 		{group: "b", name: "key-query", run: ourKeys, notYet: "key index"},
 		{group: "e", name: "index-files", notYet: "key index"},
-		{group: "a", name: "light-queues", run: func(e *env) error { return readsFeature(e, lmq, lightMessages) }, notYet: "light queues"},
-		{group: "a", name: "light-queues-kept", run: func(e *env) error { return keepsFeature(e, lmq, lightMessages) },
-			known: "our open cuts the entries of light queues as wrong ones, and Java does not dispatch them again"},
-		{group: "a", name: "extended-queues", run: func(e *env) error { return readsFeature(e, ext, taggedMessages) }, notYet: "extended queue entries"},
+		{group: "a", name: "light-queues", run: func(e *env) error { return readsFeature(e, lmq, lightMessages) }},
+		{group: "a", name: "light-queues-kept", run: func(e *env) error { return keepsFeature(e, lmq, lightMessages) }},
+		{group: "a", name: "extended-queues", run: func(e *env) error { return readsFeature(e, ext, taggedMessages) }},
 		{group: "a", name: "extended-queues-kept", run: func(e *env) error { return keepsFeature(e, ext, taggedMessages) }},
-		{group: "a", name: "batch-queues", run: func(e *env) error { return readsFeature(e, bcq, innerBatches) }, notYet: "batch queues and inner batches"},
-		{group: "a", name: "batch-queues-kept", run: func(e *env) error { return keepsFeature(e, bcq, innerBatches) },
-			known: "we make a plain queue for the topic of a batch queue, and Java does not load the directory any more"},
-		{group: "b", name: "light-queues", notYet: "light queues"},
-		{group: "b", name: "extended-queues", notYet: "extended queue entries"},
-		{group: "b", name: "inner-batches", notYet: "batch queues and inner batches"},
+		{group: "a", name: "batch-queues", run: func(e *env) error { return readsFeature(e, bcq, innerBatches) }},
+		{group: "a", name: "batch-queues-kept", run: func(e *env) error { return keepsFeature(e, bcq, innerBatches) }},
 	})
 }
 
@@ -198,32 +192,6 @@ func ourTimes(e *env) error {
 	}
 	err = sameTimes(e, store, "kinds", 0, t)
 	return errors.Join(err, store.Shutdown(e.ctx))
-}
-
-func javaTimes(e *env) error {
-	s := usual()
-	store, err := e.openJava(e.java, e.dir(), s)
-	if err != nil {
-		return err
-	}
-	err = func() error {
-		all, err := e.javaPuts(store, spread())
-		if err != nil {
-			return err
-		}
-		var t times
-		for _, m := range all {
-			t = append(t, m.stored)
-		}
-		if err := store.Wait(e.ctx); err != nil {
-			return err
-		}
-		return sameTimes(e, store, "kinds", 0, t)
-	}()
-	if err = errors.Join(err, store.Shutdown(e.ctx)); err != nil {
-		return err
-	}
-	return errNotBuilt
 }
 
 // keyed have keys that collide, repeat, and come in several.

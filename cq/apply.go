@@ -8,14 +8,18 @@ import (
 	"github.com/stratalog/stratalog/contract"
 )
 
-// Apply notes the unit of a record. Readers see it after Commit. Records of
-// prepared and rolled back transactions have no unit.
+// Apply notes the units of a record: in its queue, and in the light queues that
+// it has numbers in. Readers see them after Commit. Records of prepared and
+// rolled back transactions have none.
 func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	switch rec.SysFlag() & codec.SysFlagTransaction {
 	case codec.SysFlagTransactionPrepared, codec.SysFlagTransactionRollback:
 		return nil
 	}
 	if err := s.checkWritable(contract.OpDispatch); err != nil {
+		return err
+	}
+	if done, err := s.applyBatch(id, rec); done || err != nil {
 		return err
 	}
 	at := rec.QueueOffset()
@@ -26,11 +30,12 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	if err != nil {
 		return err
 	}
-	return s.put(q, at, codec.QueueUnit{
-		PhysicalOffset: int64(id.Offset),
-		Size:           rec.TotalSize(),
-		TagsCode:       s.tagsCode(rec),
-	})
+	u := codec.QueueUnit{PhysicalOffset: int64(id.Offset), Size: rec.TotalSize(), TagsCode: s.tagsCode(rec)}
+	s.now = rec.StoreTimestamp()
+	if err := s.put(q, at, u); err != nil {
+		return err
+	}
+	return s.applyLight(rec, u)
 }
 
 // put adds the unit to the queue's run. A run is contiguous; a unit that does
@@ -55,6 +60,12 @@ func (s *Store) put(q *queue, at int64, u codec.QueueUnit) error {
 	if k == len(q.run) {
 		var zero [unitSize]byte
 		q.run = append(q.run, zero[:]...)
+		if s.ext.write {
+			q.times = append(q.times, 0)
+		}
+	}
+	if s.ext.write {
+		q.times[k/unitSize] = s.now
 	}
 	if _, err := u.Encode(q.run[k : k+unitSize]); err != nil {
 		return err
@@ -82,7 +93,9 @@ func (s *Store) Commit() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	defer s.dropRuns()
-	if s.closed.Load() && len(s.batch) > 0 {
+	defer s.dropBatchRuns()
+	s.stats.Wild, s.wild = s.stats.Wild+s.wild, 0
+	if s.closed.Load() && len(s.batch)+len(s.batches.batch) > 0 {
 		return s.checkWritable(contract.OpDispatch)
 	}
 	for _, q := range s.batch {
@@ -90,7 +103,7 @@ func (s *Store) Commit() error {
 			return err
 		}
 	}
-	return nil
+	return s.commitBatches()
 }
 
 // runKeepBytes is the largest run buffer that is kept for later batches.
@@ -102,7 +115,7 @@ func (s *Store) dropRuns() {
 		if cap(q.run) <= runKeepBytes {
 			s.runPool = append(s.runPool, q.run[:0])
 		}
-		q.run, q.inBatch = nil, false
+		q.run, q.times, q.inBatch = nil, q.times[:0], false
 		s.batch[i] = nil
 	}
 	s.batch = s.batch[:0]
@@ -110,8 +123,8 @@ func (s *Store) dropRuns() {
 
 // writeRun writes the queue's run and publishes the new end.
 func (s *Store) writeRun(q *queue) error {
-	from, run := q.runFrom, q.run
-	q.run = q.run[:0]
+	from, run, times := q.runFrom, q.run, q.times
+	q.run, q.times = q.run[:0], q.times[:0]
 	if len(run) == 0 {
 		return nil
 	}
@@ -124,13 +137,18 @@ func (s *Store) writeRun(q *queue) error {
 		// The file that this unit stood in was removed by retention.
 		skip := min(first-from, int64(len(run))/unitSize)
 		s.stats.Below += uint64(skip)
-		from, run = from+skip, run[skip*unitSize:]
+		from, run, times = from+skip, run[skip*unitSize:], times[min(skip, int64(len(times))):]
 		if len(run) == 0 {
 			return nil
 		}
 	}
 	if from > q.wend {
-		if err := s.fillGap(q, from); err != nil {
+		err := s.fillGap(q, from)
+		if wild := (*GapError)(nil); q.light && errors.As(err, &wild) {
+			s.stats.Wild += uint64(len(run) / unitSize)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -143,6 +161,9 @@ func (s *Store) writeRun(q *queue) error {
 		}
 	}
 	if !done {
+		if err := s.extend(q, from, run, times); err != nil {
+			return err
+		}
 		if err := s.writeUnits(q, from, run); err != nil {
 			return err
 		}
@@ -181,6 +202,9 @@ func (s *Store) compare(q *queue, from int64, run []byte) (bool, error) {
 		for k := 0; k < len(b); k += unitSize {
 			switch {
 			case bytes.Equal(b[k:k+unitSize], left[k:k+unitSize]):
+				s.stats.Same++
+			case s.ext.present && i+int64(k)/unitSize < max(q.flushed, q.anchor) && s.keepAddress(q, decode(b[k:]), decode(left[k:])):
+				copy(left[k:k+unitSize], b[k:k+unitSize])
 				s.stats.Same++
 			case !IsBlank(decode(b[k:])):
 				s.stats.Replaced++

@@ -66,10 +66,11 @@ func (l *life) lower(replay contract.Offset) error {
 // recover opens what is left and does what the owner and the lane do.
 func (l *life) recover(sim *vfs.Sim) TruncateReport {
 	l.sim = sim
+	l.opts.ExtWrite = l.opts.ExtWrite != (l.rng.IntN(8) == 0)
 	s, err := Open(sim, "/store/consumequeue", l.opts)
 	must(l.t, err)
 	l.s = s
-	report, err := s.TruncateAbove(contract.Offset(l.cursor), l.h.check(), l.lower)
+	report, err := s.TruncateAbove(contract.Offset(l.cursor), l.h.check(s), l.lower)
 	must(l.t, err)
 	must(l.t, s.CorrectMin(contract.Offset(l.logMin)))
 	from := max(int64(report.Replay), l.logMin)
@@ -121,7 +122,8 @@ func crashLife(t *testing.T, seed uint64) {
 	l := &life{t: t, rng: rng, sim: newSim(t)}
 	l.h = newHistory(rng, starts[rng.IntN(len(starts))], rng.IntN(2) == 0)
 	l.cursor, l.logMin, l.synced = l.h.phy, l.h.phy, l.h.phy
-	l.opts = Options{FileSize: int64(20 * (1 + rng.IntN(90))), MaxHandles: 1 + rng.IntN(4), MaxGapFiles: 200}
+	l.opts = Options{FileSize: int64(20 * (1 + rng.IntN(90))), MaxHandles: 1 + rng.IntN(4), MaxGapFiles: 200,
+		ExtWrite: rng.IntN(3) == 0, ExtFileSize: int64(28 + rng.IntN(400))}
 	s, err := Open(l.sim, "/store/consumequeue", l.opts)
 	must(t, err)
 	l.s = s

@@ -65,7 +65,7 @@ func TestDamageIsRebuilt(t *testing.T) {
 				s = mustOpen(t, sim, opts)
 				var check Check
 				if unclean {
-					check = h.check()
+					check = h.check(s)
 				}
 				lowered := contract.Offset(-1)
 				report, err := s.TruncateAbove(end, check, func(replay contract.Offset) error {
@@ -164,7 +164,7 @@ func TestTornUnitNeedsTheLog(t *testing.T) {
 	if s.Max("t", 0) != 26 {
 		t.Fatal(s.Max("t", 0))
 	}
-	report, err := s.TruncateAbove(limit, h.check(), nil)
+	report, err := s.TruncateAbove(limit, h.check(s), nil)
 	must(t, err)
 	if report.Torn != 1 || report.Units != 1 || report.Queues != 1 || s.Max("t", 0) != 25 || report.Replay != limit {
 		t.Fatalf("%+v, max %d", report, s.Max("t", 0))
@@ -188,7 +188,7 @@ func TestStaleUnitsBehindTheEndAreZeroed(t *testing.T) {
 		e.encode(t)
 		h.entries = append(h.entries, e)
 	}
-	report, err := again.TruncateAbove(4*200, h.check(), nil)
+	report, err := again.TruncateAbove(4*200, h.check(s), nil)
 	must(t, err)
 	if report.Units != 10 || report.Files != 1 || again.Max("t", 0) != 4 {
 		t.Fatalf("%+v", report)

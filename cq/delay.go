@@ -1,17 +1,12 @@
 package cq
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/stratalog/stratalog/codec"
-)
-
-// scheduleTopic is the topic whose units carry the time of delivery instead of
-// the hash of the tags, and propertyDelay the property with the delay's level.
-const (
-	scheduleTopic = "SCHEDULE_TOPIC_XXXX"
-	propertyDelay = "DELAY"
+	"github.com/stratalog/stratalog/contract"
 )
 
 // DefaultDelayLevels returns RocketMQ's delays for the levels from 1 on.
@@ -24,10 +19,28 @@ func DefaultDelayLevels() []time.Duration {
 	}
 }
 
+// Leads reports whether u is a unit of the record, which is number offset of the
+// queue: its place and its tags code are the record's, the latter perhaps in the
+// queue's extension.
+func (s *Store) Leads(u codec.QueueUnit, rec *codec.MessageView, topic string, queue int32, offset int64) (bool, error) {
+	if u.PhysicalOffset != rec.PhysicalOffset() || u.Size != rec.TotalSize() || !Belongs(rec, topic, queue, offset) {
+		return false, nil
+	}
+	code := s.tagsCode(rec)
+	if u.TagsCode == code || !IsExtAddress(u.TagsCode) {
+		return u.TagsCode == code, nil
+	}
+	e, err := s.ExtUnit(topic, queue, u.TagsCode)
+	if errors.Is(err, contract.ErrCorrupt) {
+		return false, nil
+	}
+	return err == nil && e.TagsCode == code && e.StoreTime == rec.StoreTimestamp(), err
+}
+
 // tagsCode returns the tags code of a record's unit.
 func (s *Store) tagsCode(rec *codec.MessageView) int64 {
-	if string(rec.Topic()) == scheduleTopic && len(s.opts.DelayLevels) > 0 {
-		if value, ok := codec.FindProperty(rec.Properties(), propertyDelay); ok {
+	if string(rec.Topic()) == codec.ScheduleTopic && len(s.opts.DelayLevels) > 0 {
+		if value, ok := codec.FindProperty(rec.Properties(), codec.PropertyDelay); ok {
 			level, err := strconv.ParseInt(string(value), 10, 32)
 			if err == nil && level > 0 {
 				level = min(level, int64(len(s.opts.DelayLevels)))

@@ -15,6 +15,11 @@
 // not number 0 starts with a file that is filled up to it with blank units
 // (physical offset 0, size 0x7FFFFFFF, tags code 0).
 //
+// What is said below is of these plain queues. Light queues (light.go) are plain
+// but for whose records they lead to; extended ones (ext.go) keep more about a
+// record in files beside; batch queues (batch.go) have files and rules of their
+// own.
+//
 // # Promises
 //
 // (C1) A unit's place follows from the record alone: queue offset times 20. So
@@ -33,7 +38,7 @@
 // the next, and never the file that holds the last flushed unit, so the
 // numbering of a queue is never lost.
 //
-// (C5) Nothing but queue files is ever put below dir, since Java refuses a
+// (C5) Nothing but queue files is ever put below dir and its like beside it, since Java refuses a
 // directory with strangers in it.
 //
 // # What a power cut may leave, and what becomes of it

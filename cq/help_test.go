@@ -31,6 +31,8 @@ func (e entry) unit() codec.QueueUnit {
 	return u
 }
 
+func storeTimeOf(phy int64) int64 { return phy%1000 + 1 }
+
 func (e entry) end() int64 { return e.phy + int64(e.size) }
 
 type key struct {
@@ -45,7 +47,7 @@ func (e *entry) encode(t testing.TB) []byte {
 	t.Helper()
 	m := codec.Message{
 		Magic: codec.MessageMagicFor(len(e.topic)), QueueID: e.queue, QueueOffset: e.at, PhysicalOffset: e.phy,
-		SysFlag: e.flag, BornHost: make([]byte, 8), StoreHost: make([]byte, 8), StoreTimestamp: 1,
+		SysFlag: e.flag, BornHost: make([]byte, 8), StoreHost: make([]byte, 8), StoreTimestamp: storeTimeOf(e.phy),
 		Topic: []byte(e.topic), Body: []byte("body"),
 	}
 	if e.tag != "" {
@@ -132,14 +134,15 @@ func (h *history) grow(t testing.TB) entry {
 	return e
 }
 
-func (h *history) check() Check {
+func (h *history) check(s *Store) Check {
 	all := make(map[int64]entry, len(h.entries))
 	for _, e := range h.entries {
 		all[e.phy] = e
 	}
 	return func(topic string, queue int32, offset int64, u codec.QueueUnit) (bool, error) {
 		e, ok := all[u.PhysicalOffset]
-		return ok && e.topic == topic && e.queue == queue && e.at == offset && e.unit() == u, nil
+		return ok && e.topic == topic && e.queue == queue && e.at == offset && e.size == u.Size &&
+			(e.unit() == u || s.keepAddress(s.lookup(topic, queue), u, e.unit())), nil
 	}
 }
 
@@ -176,6 +179,15 @@ func verifyQueue(t testing.TB, s *Store, k key, want []entry) {
 	n, err := s.Units(k.topic, k.queue, lo, got)
 	if err != nil || n != len(got) {
 		t.Fatalf("%v: %d of %d units: %v", k, n, len(got), err)
+	}
+	for i, u := range got {
+		if IsExtAddress(u.TagsCode) {
+			e, err := s.ExtUnit(k.topic, k.queue, u.TagsCode)
+			if err != nil || e.StoreTime != storeTimeOf(u.PhysicalOffset) {
+				t.Fatalf("%v: unit %d %+v: extension %+v: %v", k, lo+int64(i), u, e, err)
+			}
+			got[i].TagsCode = e.TagsCode
+		}
 	}
 	expect := make([]codec.QueueUnit, len(got))
 	for i := range expect {

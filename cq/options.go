@@ -37,6 +37,14 @@ type Options struct {
 	// DelayLevels are the delays of the levels from 1 on, for the units of
 	// SCHEDULE_TOPIC_XXXX. Default DefaultDelayLevels.
 	DelayLevels []time.Duration
+	// ExtWrite gives each unit an extension unit.
+	ExtWrite bool
+	// ExtFileSize is the length of an extension file in bytes. Default: that of
+	// the files that exist, else DefaultExtFileSize.
+	ExtFileSize int64
+	// BatchFileSize is the length of a batch queue file in bytes, a multiple of
+	// 46. Default: that of the files that exist, else DefaultBatchFileSize.
+	BatchFileSize int64
 	// ReadOnly opens without ever changing anything; Apply is refused and
 	// TruncateAbove moves ends in memory only.
 	ReadOnly bool
@@ -56,7 +64,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.DelayLevels = DefaultDelayLevels()
 	}
 	const sizeMax = 1 << 40
-	if o.FileSize < 0 || o.FileSize > sizeMax || o.MaxHandles < 0 || o.MaxGapFiles < 0 {
+	if o.FileSize < 0 || o.FileSize > sizeMax || o.ExtFileSize < 0 || o.BatchFileSize < 0 || o.BatchFileSize > sizeMax || o.ExtFileSize > sizeMax || o.MaxHandles < 0 || o.MaxGapFiles < 0 {
 		return o, contract.NewError(contract.KindInvalid, contract.OpOpen, contract.ComponentConfig,
 			fmt.Sprintf("consume queue: file size %d, handles %d, gap files %d: out of range",
 				o.FileSize, o.MaxHandles, o.MaxGapFiles), nil)

@@ -20,6 +20,11 @@ func (s *Store) CorrectMin(logMin contract.Offset) error {
 		errs = append(errs, s.correctQueue(q, int64(logMin)))
 		s.writer.Unlock()
 	}
+	for _, q := range s.allBatches() {
+		s.writer.Lock()
+		errs = append(errs, s.correctBatch(q, int64(logMin)))
+		s.writer.Unlock()
+	}
 	return errors.Join(errs...)
 }
 
@@ -99,6 +104,13 @@ func (s *Store) DeleteExpired(logMin contract.Offset) (int, error) {
 		removed += n
 		errs = append(errs, err)
 	}
+	for _, q := range s.allBatches() {
+		s.writer.Lock()
+		n, err := s.expireBatch(q, int64(logMin))
+		s.writer.Unlock()
+		removed += n
+		errs = append(errs, err)
+	}
 	return removed, errors.Join(errs...)
 }
 
@@ -132,5 +144,8 @@ func (s *Store) expireQueue(q *queue, logMin int64) (int, error) {
 			return removed, ioError(contract.OpAdmin, "sync "+q.dir, err)
 		}
 	}
-	return removed, s.correctQueue(q, logMin)
+	if err := s.correctQueue(q, logMin); err != nil || removed == 0 {
+		return removed, err
+	}
+	return removed, s.extExpire(q)
 }

@@ -1,12 +1,14 @@
 package cq
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -18,6 +20,9 @@ type Store struct {
 	opts         Options
 	unitsPerFile int64
 	files        *handles
+	ext          *extension
+	batches      *batches
+	batchCheck   func(topic string, queue int32, u codec.BatchUnit) (bool, error)
 	load         LoadReport
 
 	// mu guards topics. The lane and Open add, the cuts take away.
@@ -33,6 +38,8 @@ type Store struct {
 	last    *queue
 	batch   []*queue
 	runPool [][]byte
+	wild    uint64 // See Stats.Wild.
+	now     int64  // The store time of the record being applied.
 
 	// writer is held while files are made, written, synced or removed, and
 	// guards the fields below and the files of every queue.
@@ -57,6 +64,10 @@ type Stats struct {
 	Blank uint64
 	// Below counts units below the first file of their queue, dropped.
 	Below uint64
+	// Wild counts entries of light queues that have no place: a name that is
+	// no directory's, or a number far beyond the queue's end; and records of a
+	// topic with batch queues that are no batches.
+	Wild uint64
 }
 
 // queue is one queue of one topic.
@@ -64,6 +75,7 @@ type queue struct {
 	topic string
 	id    int32
 	dir   string
+	light bool // The lane's own: entries lead to records of other topics.
 
 	// Written under Store.writer, read by anybody. Ends are in units; first is
 	// the first file's start in bytes; count the number of files.
@@ -76,6 +88,7 @@ type queue struct {
 	// The lane's own: the units of the current batch, for offsets runFrom on.
 	runFrom int64
 	run     []byte
+	times   []int64 // Store times of run, with Options.ExtWrite.
 	runPhy  int64
 	inBatch bool
 
@@ -162,6 +175,7 @@ func (s *Store) dropQueue(q *queue) {
 	if s.last == q {
 		s.last = nil
 	}
+	s.extForget(q)
 }
 
 // all returns every queue, ordered by topic and id.
@@ -189,7 +203,7 @@ func (s *Store) all() []*queue {
 // Exists reports whether the queue has a file.
 func (s *Store) Exists(topic string, queue int32) bool {
 	q := s.lookup(topic, queue)
-	return q != nil && q.count.Load() > 0
+	return q != nil && q.count.Load() > 0 || s.Batch(topic, queue) != nil
 }
 
 // Max returns the queue's end: the offset of the unit that comes next. It is 0
@@ -197,6 +211,10 @@ func (s *Store) Exists(topic string, queue int32) bool {
 func (s *Store) Max(topic string, queue int32) int64 {
 	if q := s.lookup(topic, queue); q != nil {
 		return q.end.Load()
+	}
+	if b := s.Batch(topic, queue); b != nil {
+		_, to := b.Range()
+		return to
 	}
 	return 0
 }
@@ -206,6 +224,10 @@ func (s *Store) Max(topic string, queue int32) int64 {
 func (s *Store) Min(topic string, queue int32) int64 {
 	if q := s.lookup(topic, queue); q != nil {
 		return min(q.min.Load(), q.end.Load())
+	}
+	if b := s.Batch(topic, queue); b != nil {
+		from, _ := b.Range()
+		return from
 	}
 	return 0
 }
@@ -229,6 +251,11 @@ func (s *Store) Topics() []string {
 			}
 		}
 	}
+	for _, q := range s.allBatches() {
+		if q.q.count.Load() > 0 && !slices.Contains(out, q.q.topic) {
+			out = append(out, q.q.topic)
+		}
+	}
 	slices.Sort(out)
 	return out
 }
@@ -241,6 +268,11 @@ func (s *Store) Queues(topic string) []int32 {
 	for id, q := range s.topics[topic] {
 		if q.count.Load() > 0 {
 			out = append(out, id)
+		}
+	}
+	for _, q := range s.allBatches() {
+		if q.q.topic == topic && q.q.count.Load() > 0 {
+			out = append(out, q.q.id)
 		}
 	}
 	slices.Sort(out)
@@ -260,7 +292,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.files.close()
+	return errors.Join(s.files.close(), s.ext.files.close(), s.batches.files.close())
 }
 
 func (s *Store) checkWritable(op contract.Operation) error {
@@ -291,6 +323,9 @@ func (s *Store) Tally() int64 {
 		for _, q := range ids {
 			sum += q.end.Load()
 		}
+	}
+	for _, q := range s.allBatches() {
+		sum += q.to.Load()
 	}
 	return sum
 }

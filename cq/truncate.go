@@ -59,7 +59,16 @@ func (s *Store) TruncateAbove(
 	c := &cutter{s: s, limit: int64(limit), check: check}
 	c.report.Replay = limit
 	s.dropRuns()
+	s.dropBatchRuns()
 	var cuts []cut
+	var batchCuts []batchCut
+	for _, q := range s.allBatches() {
+		cut, err := c.planBatch(q)
+		if err != nil {
+			return c.report, err
+		}
+		batchCuts = append(batchCuts, cut)
+	}
 	for _, q := range s.all() {
 		if check == nil && len(q.suspects) == 0 && q.maxPhy.Load() <= int64(limit) {
 			continue
@@ -79,6 +88,9 @@ func (s *Store) TruncateAbove(
 	for _, cut := range cuts {
 		errs = append(errs, c.do(cut))
 	}
+	for _, cut := range batchCuts {
+		errs = append(errs, c.doBatch(cut))
+	}
 	s.recountMaxPhy()
 	return c.report, errors.Join(errs...)
 }
@@ -94,6 +106,9 @@ func (s *Store) recountMaxPhy() {
 	largest := int64(0)
 	for _, q := range s.all() {
 		largest = max(largest, q.maxPhy.Load())
+	}
+	for _, q := range s.allBatches() {
+		largest = max(largest, q.lastEnd.Load())
 	}
 	s.maxPhy.Store(largest)
 }
@@ -118,6 +133,14 @@ type cut struct {
 func (c *cutter) plan(q *queue) (cut, error) {
 	q.holes = q.holes[:0]
 	end, real, err := c.end(q)
+	if err == nil && c.check != nil && c.s.ext.present && real {
+		if bad, found, failed := c.extDamage(q, end); failed != nil {
+			err = failed
+		} else if found {
+			end = bad
+			_, _, real, err = c.s.lastReal(q, end)
+		}
+	}
 	if err == nil {
 		err = c.noteLoss(q, end)
 	}
@@ -276,6 +299,7 @@ func (c *cutter) trim(q *queue, end int64, zero bool) error {
 	if end*unitSize > lastKept {
 		lastKept = s.fileOf(end - 1)
 	}
+	s.extForget(q)
 	// Readers stop at the end before the files go.
 	q.end.Store(min(q.end.Load(), end))
 	removed := false
@@ -309,7 +333,10 @@ func (c *cutter) trim(q *queue, end int64, zero bool) error {
 		s.dirtyTopics[q.topic] = struct{}{}
 		s.dirtyRoot = true
 	}
-	return s.settle(q, end)
+	if err := s.settle(q, end); err != nil || c.check == nil {
+		return err
+	}
+	return s.extSettle(q)
 }
 
 // show moves the end in memory only.
@@ -390,6 +417,9 @@ func (s *Store) removeQueue(q *queue) error {
 	if err := s.removeFiles(q); err != nil {
 		return err
 	}
+	if err := s.extDrop(q); err != nil {
+		return err
+	}
 	s.dropQueue(q)
 	s.dirty = slices.DeleteFunc(s.dirty, func(d *queue) bool { return d == q })
 	topicDir := path.Dir(q.dir)
@@ -419,6 +449,7 @@ func (s *Store) removeDir(dir, parent string) error {
 
 // removeFiles removes all files of a queue, last first.
 func (s *Store) removeFiles(q *queue) error {
+	s.extForget(q)
 	for q.count.Load() > 0 {
 		start := s.lastStart(q)
 		q.count.Add(-1)
@@ -459,6 +490,9 @@ func (s *Store) DropAll() error {
 	var errs []error
 	for _, q := range s.all() {
 		errs = append(errs, c.forget(q))
+	}
+	for _, q := range s.allBatches() {
+		errs = append(errs, s.cutBatch(q, q.q.first.Load()/batchUnitSize))
 	}
 	s.recountMaxPhy()
 	return errors.Join(errs...)

@@ -127,6 +127,7 @@ func (s *Store) Flush() error {
 			kept = append(kept, q)
 		}
 	}
+	errs = append(errs, s.flushBatches())
 	clear(s.dirty[len(kept):])
 	s.dirty = kept
 	for topic := range s.dirtyTopics {
@@ -145,6 +146,11 @@ func (s *Store) Flush() error {
 }
 
 func (s *Store) flushQueue(q *queue) error {
+	if err := s.extFlush(q); err != nil {
+		q.wend = max(q.flushed, q.first.Load()/unitSize)
+		s.extForget(q)
+		return err
+	}
 	// Files may have gone since they were written.
 	from := max(q.dirtyLo, q.first.Load())
 	to := min(q.dirtyHi, s.lastStart(q))

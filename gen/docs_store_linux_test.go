@@ -85,7 +85,7 @@ func makeStore(t *testing.T, dir string, seen func()) {
 	defer cancel()
 	foreignSegment(t, dir)
 	opt := stratalog.Options{Dir: dir, SegmentSize: segmentSize, QueueFileSize: 2000, MaxMessageSize: 8 << 10,
-		WritePath: stratalog.WritePwrite}
+		WritePath: stratalog.WritePwrite, ExtendedQueues: true, ExtendedFileSize: 4096}
 	store, err := stratalog.Open(ctx, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +104,12 @@ func makeStore(t *testing.T, dir string, seen func()) {
 			place, _ := r.Range()
 			cut = place.End
 		}
+	}
+	batch := stratalog.Message{Topic: "batches", SysFlag: int32(codec.SysFlagInnerBatch), Properties: codec.AppendProperty(nil, codec.PropertyInnerNumber, "3")}
+	if r, err := store.Append(ctx, &batch, stratalog.Sync); err != nil {
+		t.Fatal(err)
+	} else if place, _ := r.Range(); store.WaitVisible(ctx, place.End) != nil {
+		t.Fatal("never visible")
 	}
 	seen()
 	if err := store.TruncateTo(ctx, cut); err != nil {

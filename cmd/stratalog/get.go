@@ -22,7 +22,7 @@ const followPoll = 50 * time.Millisecond
 // getCommand is the get command.
 type getCommand struct {
 	*app
-	topic, tag       string
+	topic, tag, from string
 	queue            int32
 	offset, count    int64
 	follow, appended bool
@@ -57,6 +57,7 @@ says so on stderr; that is no failure.`,
 	f.StringVar(&c.topic, "topic", "", "topic")
 	f.Int32Var(&c.queue, "queue", 0, "queue of the topic")
 	f.Int64Var(&c.offset, "offset", 0, "queue offset of the first message")
+	f.StringVar(&c.from, "time", "", "start with the first message that was not stored before this time (RFC 3339)")
 	f.Int64Var(&c.count, "count", 0, "how many messages to print (0: all)")
 	f.StringVar(&c.tag, "tag", "", "print only messages with this tag")
 	f.BoolVar(&c.follow, "follow", false, "wait for more at the end")
@@ -70,6 +71,14 @@ func (c *getCommand) run(ctx context.Context) (err error) {
 		return usage("--topic is missing")
 	case c.offset < 0 || c.count < 0 || c.queue < 0:
 		return usage("--offset, --count and --queue must not be negative")
+	case c.from != "" && c.offsetGiven:
+		return usage("--offset and --time exclude each other")
+	}
+	var from time.Time
+	if c.from != "" {
+		if from, err = time.Parse(time.RFC3339, c.from); err != nil {
+			return usage("--time: %v", err)
+		}
 	}
 	r, err := c.openReader(ctx, stratalog.ReaderOptions{Appended: c.appended})
 	if err != nil {
@@ -82,6 +91,11 @@ func (c *getCommand) run(ctx context.Context) (err error) {
 		c.left = -1
 	}
 	defer func() { err = errors.Join(err, c.w.Flush(), r.Close()) }()
+	if c.from != "" {
+		if c.offset, err = r.OffsetByTime(ctx, c.topic, c.queue, from, stratalog.LowerBound); err != nil {
+			return err
+		}
+	}
 	return c.loop(ctx, r)
 }
 

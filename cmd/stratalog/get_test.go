@@ -27,12 +27,24 @@ func TestGet(t *testing.T) {
 		"--tag even":                    "3\n4\n",
 		"--tag even --count 1":          "3\n",
 		"--tag none":                    "",
+		"--time 2001-01-01T00:00:00Z":   "0\n1\n2\n3\n4\n",
+		"--time 2999-01-01T00:00:00Z":   "",
 		"--appended":                    "0\n1\n2\n3\n4\n",
 		"--follow --count 5":            "0\n1\n2\n3\n4\n",
 		"--follow --tag even --count 2": "3\n4\n",
 	} {
 		if out := fine(t, "", append([]string{"get", "--dir", dir, "--topic", "t"}, strings.Fields(args)...)...); out != want {
 			t.Errorf("get %s: %q, want %q", args, out, want)
+		}
+	}
+}
+
+// TestGetTimeRefused checks what is no time, or one too many.
+func TestGetTimeRefused(t *testing.T) {
+	for _, args := range []string{"--time yesterday", "--time 2001-01-01T00:00:00Z --offset 0"} {
+		a := cli(t, "", append([]string{"get", "--dir", t.TempDir(), "--topic", "t"}, strings.Fields(args)...)...)
+		if a.code != exitFailed || !strings.Contains(a.errOut, "--time") {
+			t.Errorf("%s: %+v", args, a)
 		}
 	}
 }

@@ -1,0 +1,205 @@
+package stratalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/cq"
+)
+
+// A record of a batch queue stands for several messages with consecutive numbers.
+// A Get at any of them returns the record, whole, and its Next leads behind the
+// last; a caller who asked for one in the middle passes over those in front, as
+// Java's consumers do. MaxCount counts messages; the first record comes however
+// many it holds.
+
+// answerBatch is answer for a batch queue.
+func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count int) (int64, error) {
+	if done, err := g.bounds(req, out); done || err != nil {
+		return req.Offset, err
+	}
+	var tagHash int64
+	if req.Tag != "" {
+		tagHash = int64(codec.JavaHashString(req.Tag))
+	}
+	out.Status, out.Next = contract.GetNoMatchedMessage, req.Offset
+	looked, taken := 0, 0
+	var units [8]codec.BatchUnit
+	for looked < count {
+		n, err := q.Units(out.Next, units[:])
+		if err != nil {
+			return behind(req.Offset, err), err
+		}
+		for _, u := range units[:n] {
+			if looked >= count {
+				break
+			}
+			looked++
+			next := u.BaseOffset + int64(u.BatchSize)
+			if req.Tag != "" && u.TagsCode != tagHash {
+				out.Next = next
+				continue
+			}
+			if out.n > 0 && (taken+int(u.BatchSize) > count || req.MaxBytes > 0 && out.bytes+int(u.Size) > req.MaxBytes) {
+				return 0, nil
+			}
+			rec := &out.records[out.n]
+			found, err := g.batchRecord(req, u, rec)
+			if !found {
+				if out.Next > req.Offset {
+					return 0, nil
+				}
+				return behind(req.Offset, err), g.missedBatch(q, req, out, u, err)
+			}
+			out.Next = next
+			if tag, _ := codec.FindProperty(rec.Properties(), codec.PropertyTags); req.Tag != "" && string(tag) != req.Tag {
+				rec.Release()
+				continue
+			}
+			out.Status = contract.GetFound
+			out.offsets[out.n] = u.BaseOffset
+			out.bytes += int(u.Size)
+			taken += int(u.BatchSize)
+			out.n++
+		}
+		if n < len(units) {
+			break
+		}
+	}
+	return 0, nil
+}
+
+// batchRecord reads the record that a unit of a batch queue names.
+func (g getter) batchRecord(req Request, u codec.BatchUnit, rec *Record) (bool, error) {
+	found, err := g.log.ReadSized(contract.Offset(u.PhysicalOffset), u.Size, rec)
+	if err != nil || !found {
+		return false, err
+	}
+	base, n, ok := cq.BatchOf(&rec.MessageView)
+	if !ok || base != u.BaseOffset || n != u.BatchSize || rec.QueueID() != req.QueueID || string(rec.Topic()) != req.Topic {
+		err := g.wrongUnit(req, u.BaseOffset, "the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(), rec.QueueID(), u.PhysicalOffset)
+		rec.Release()
+		return false, err
+	}
+	return true, nil
+}
+
+// missedBatch answers when the first unit asked for led to no record.
+func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, u codec.BatchUnit, err error) error {
+	if err != nil && !errors.Is(err, contract.ErrCorrupt) {
+		return err
+	}
+	if err == nil && contract.Offset(u.PhysicalOffset) < g.log.MinOffset() {
+		if gone, err := g.removed(req, out); gone || err != nil {
+			return err
+		}
+	}
+	var now [1]codec.BatchUnit
+	n, _ := q.Units(req.Offset, now[:])
+	if g.cutSinceBegun(out) || n == 0 || now[0] != u ||
+		g.owner == nil && contract.Offset(u.PhysicalOffset)+contract.Offset(u.Size) > g.log.Confirmed() {
+		g.wait(req, out)
+		return nil
+	}
+	if err == nil {
+		err = g.wrongUnit(req, req.Offset, "the unit leads to %d bytes at %d, where no such record starts", u.Size, u.PhysicalOffset)
+	}
+	return err
+}
+
+// byTimeBatch is byTime for a batch queue: the answer is the first number of a
+// record.
+func byTimeBatch(q *cq.BatchQueue, ms int64, bound TimeBound) (int64, error) {
+	from, to := q.Range()
+	u, found, err := q.First(func(u codec.BatchUnit) bool { return u.StoreTime < ms || u.StoreTime == ms && bound == UpperBound })
+	switch {
+	case err != nil:
+		return 0, err
+	case bound == LowerBound && found:
+		return u.BaseOffset, nil
+	case bound == LowerBound:
+		return to, nil
+	case found:
+		to = u.BaseOffset
+	}
+	if to <= from {
+		return from, nil
+	}
+	var units [1]codec.BatchUnit
+	if n, err := q.Units(to-1, units[:]); n == 0 || err != nil {
+		return from, err
+	}
+	return units[0].BaseOffset, nil
+}
+
+// batch checks that the record's batch queue has a unit for it.
+func (v *verifier) batch(m *codec.MessageView) {
+	base, n, ok := cq.BatchOf(m)
+	if !ok {
+		return // Only batches have one.
+	}
+	key := queueKey{string(m.Topic()), m.QueueID()}
+	if q := v.r.queues.Batch(key.topic, key.queue); q != nil {
+		var unit [1]codec.BatchUnit
+		got, err := q.Units(base, unit[:])
+		if err != nil && !errors.Is(err, contract.ErrCorrupt) {
+			v.err = err
+			return
+		}
+		if u := unit[0]; got == 1 && u.PhysicalOffset == m.PhysicalOffset() && u.Size == m.TotalSize() && u.BaseOffset == base && u.BatchSize == n {
+			return
+		}
+	}
+	if contract.Offset(m.PhysicalOffset()) >= v.lane {
+		v.lagging++
+		return
+	}
+	v.missed(key, base, m.PhysicalOffset())
+}
+
+// batchUnits checks that every unit of a batch queue leads to its record.
+func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
+	req := Request{Topic: topic, QueueID: id}
+	at, end := q.Range()
+	var units [64]codec.BatchUnit
+	for at < end {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		n, err := q.Units(at, units[:])
+		if n == 0 {
+			if err != nil && !errors.Is(err, contract.ErrCorrupt) {
+				return err
+			}
+			break
+		}
+		for _, u := range units[:n] {
+			v.report.Units++
+			at = u.BaseOffset + int64(u.BatchSize)
+			if v.isDamaged(contract.Offset(u.PhysicalOffset)) {
+				continue
+			}
+			var rec Record
+			found, err := v.r.getter().batchRecord(req, u, &rec)
+			wrong := ""
+			switch {
+			case err != nil && errors.Is(err, contract.ErrCorrupt):
+				wrong = why(err)
+			case err != nil:
+				return err
+			case !found:
+				wrong = fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset)
+			case rec.StoreTimestamp() != u.StoreTime || codec.TagsCode(rec.Properties()) != u.TagsCode:
+				wrong = fmt.Sprintf("the unit has store time %d and tags code %d, the record %d and %d", u.StoreTime, u.TagsCode,
+					rec.StoreTimestamp(), codec.TagsCode(rec.Properties()))
+			}
+			rec.Release()
+			if wrong != "" {
+				v.endRun(queueKey{topic, id}, &unitRun{kind: "wrong-unit", first: u.BaseOffset, next: u.BaseOffset + 1, why: wrong})
+			}
+		}
+	}
+	return nil
+}
