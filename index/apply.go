@@ -103,30 +103,37 @@ func (s *Store) dropDone(keys []pendingKey) []pendingKey {
 // near. They lie far from each other, and to fetch one takes longer than all
 // else that is done with it: side by side they are there sooner.
 func (s *Store) preload(run []pendingKey) error {
-	if s.act.loaded == nil {
-		for i := range run {
-			s.near ^= s.act.image[s.slotAt(int64(run[i].hash)%s.slots)]
+	a := &s.act
+	for i := range run {
+		at := s.slotAt(int64(run[i].hash) % s.slots)
+		b := a.image.from(at)
+		if b == nil || a.loaded != nil {
+			if err := s.loadPage(at / pageSize); err != nil {
+				return err
+			}
+			b = a.image.from(at)
 		}
-		return nil
-	}
-	for _, k := range run {
-		if err := s.loadPage(s.slotAt(int64(k.hash)%s.slots) / pageSize); err != nil {
-			return err
-		}
+		s.near ^= b[0]
 	}
 	return nil
 }
 
-// loadPage reads a page of the image. Readers look at none that is not loaded.
+// loadPage makes sure that a page of the image is there. Readers look at none
+// that is not loaded.
 func (s *Store) loadPage(page int64) error {
 	a := &s.act
+	at := page * pageSize
+	if a.image.from(at) == nil {
+		s.mu.Lock()
+		a.image.make(s.layout, at)
+		s.mu.Unlock()
+	}
 	if a.loaded == nil || a.loaded.has(page) {
 		return nil
 	}
-	from := page * pageSize
-	err := s.with(a.f, contract.OpDispatch, func(h *handle) error {
-		return h.readAt(a.image[from:min(from+pageSize, int64(len(a.image)))], from)
-	})
+	b := a.image.from(at)
+	b = b[:min(pageSize, len(b))]
+	err := s.with(a.f, contract.OpDispatch, func(h *handle) error { return h.readAt(b, at) })
 	if err == nil {
 		s.mu.Lock()
 		a.loaded.set(page)
@@ -153,7 +160,8 @@ func (s *Store) put(k *pendingKey) error {
 	a := &s.act
 	h := &a.f.head
 	at := s.slotAt(int64(k.hash) % s.slots)
-	previous := decodeSlot(a.image[at:])
+	place := a.image.from(at)
+	previous := decodeSlot(place)
 	if previous <= 0 || previous > a.f.count() {
 		previous = 0
 	}
@@ -163,7 +171,7 @@ func (s *Store) put(k *pendingKey) error {
 		return err
 	}
 	slot := codec.IndexSlot{Entry: h.Count}
-	if _, err := slot.Encode(a.image[at:]); err != nil {
+	if _, err := slot.Encode(place); err != nil {
 		return err
 	}
 	a.dirty.set(at / pageSize) // A slot lies in one page: all offsets are multiples of 4.
@@ -211,7 +219,7 @@ func (s *Store) roll() error {
 	defer s.mu.Unlock()
 	if a.f != nil {
 		s.unsynced = append(s.unsynced, a.f)
-		clear(a.image)
+		a.image.clear()
 		clear(a.dirty)
 	}
 	a.f = &file{name: name, path: path.Join(s.dir, name), size: s.fileSize(), head: emptyHead(last)}
@@ -227,7 +235,7 @@ func (s *Store) needImage() {
 	if a.image != nil {
 		return
 	}
-	image, dirty := make([]byte, s.headSize()), newBits(s.pages())
+	image, dirty := s.newImage(), newBits(s.pages())
 	s.mu.Lock()
 	a.image, a.dirty = image, dirty
 	s.mu.Unlock()

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"slices"
@@ -15,6 +16,7 @@ import (
 // make no chains.
 func (s *Store) cut(keep place) error {
 	s.cuts.Add(1)
+	defer s.cuts.Add(1)
 	for len(s.list)-1 > keep.at {
 		if err := s.removeLast(); err != nil {
 			return err
@@ -80,7 +82,7 @@ func (s *Store) unlink(f *file) error {
 // rebuilt makes what the lane holds of a file from its entries below count, and
 // zeroes what stands behind them.
 func (s *Store) rebuilt(f *file, count int64) (active, error) {
-	a := active{made: true, image: make([]byte, s.headSize()), dirty: newBits(s.pages()), wrote: s.entryAt(count),
+	a := active{made: true, image: s.newImage(), dirty: newBits(s.pages()), wrote: s.entryAt(count),
 		bufAt: s.tailStart(count), buf: make([]byte, s.entryAt(count)-s.tailStart(count), writeBehind+putRun*entrySize+pageSize)}
 	head := f.head
 	head.UsedSlots, head.Count = 0, int32(count)
@@ -96,7 +98,8 @@ func (s *Store) rebuilt(f *file, count int64) (active, error) {
 			if e.KeyHash < 0 || e.PhysicalOffset < last.PhysicalOffset {
 				return damaged(f, s.entryAt(k), ErrEntry)
 			}
-			slot := a.image[s.slotAt(int64(e.KeyHash)%s.slots):]
+			at := s.slotAt(int64(e.KeyHash) % s.slots)
+			slot := a.image.make(s.layout, at)[at%chunkSize:]
 			if decodeSlot(slot) != int64(e.Previous) {
 				return damaged(f, s.entryAt(k), ErrChain)
 			}
@@ -108,6 +111,9 @@ func (s *Store) rebuilt(f *file, count int64) (active, error) {
 			_, err := entry.Encode(slot)
 			return err
 		})
+		if err == nil {
+			err = s.findDirty(h, &a)
+		}
 		if err != nil {
 			return err
 		}
@@ -116,13 +122,32 @@ func (s *Store) rebuilt(f *file, count int64) (active, error) {
 	if err != nil {
 		return a, err
 	}
-	for i := range s.pages() {
-		a.dirty.set(i)
-	}
 	head.EndPhysicalOffset = last.PhysicalOffset
 	head.EndTime, err = s.endTime(f, last)
 	a.f = &file{head: head}
 	return a, err
+}
+
+// findDirty marks the pages of the image that the file does not hold. After a
+// failed sync what the file reads as proves nothing.
+func (s *Store) findDirty(h *handle, a *active) error {
+	buf, zeros := make([]byte, chunkSize), make([]byte, pageSize)
+	for at := int64(0); at < s.headSize(); at += chunkSize {
+		b := buf[:min(chunkSize, s.headSize()-at)]
+		if err := h.readAt(b, at); err != nil {
+			return err
+		}
+		want := a.image.from(at)
+		for k := 0; k < len(b); k += pageSize {
+			page := b[k:min(k+pageSize, len(b))]
+			same := want == nil && bytes.Equal(page, zeros[:len(page)]) || want != nil && bytes.Equal(page, want[k:k+len(page)])
+			if s.restoring || !same {
+				want = a.image.make(s.layout, at)
+				a.dirty.set((at + int64(k)) / pageSize)
+			}
+		}
+	}
+	return nil
 }
 
 // endTime is the store time of the record of a file's last entry. An entry has

@@ -43,6 +43,11 @@ type Candidate struct {
 // Place returns the file and the byte in it where the entry stands.
 func (c Candidate) Place() (file string, offset int64) { return c.f.path, c.s.entryAt(c.k) }
 
+// Position is where a search begins that finds the candidate first.
+func (c Candidate) Position() Position {
+	return Position{c.f.name, int32(c.k), int64(c.Offset) + 1}
+}
+
 // Visitor takes what a search finds, newest first, each record once. It reads
 // the record and compares its key: see Matches. The search ends when more is
 // false, or with the error.
@@ -108,7 +113,7 @@ func (s *Store) Search(ctx context.Context, q Query, from Position, v Visitor) (
 					return next, done, err
 				}
 			}
-			if damage != nil && s.cuts.Load() != cuts {
+			if damage != nil && (cuts%2 != 0 || s.cuts.Load() != cuts) {
 				return Position{f.name, 0, lastPhy}, false, nil // Cut under our hands.
 			}
 			if damage != nil {
@@ -252,7 +257,7 @@ func (c *chain) first(f *file, slot, count int64, last bool) (int64, error) {
 	at := s.slotAt(slot)
 	var k int64
 	if c.act != nil && c.act.image != nil && (c.act.loaded == nil || c.act.loaded.has(at/pageSize)) {
-		k = decodeSlot(c.act.image[at:])
+		k = decodeSlot(c.act.image.from(at))
 	} else {
 		if err := c.read(f, c.slot[:], at); err != nil {
 			return 0, err

@@ -47,8 +47,8 @@ type Store struct {
 	// view says what a read-only store shows.
 	view   view
 	closed atomic.Bool
-	// cuts counts cuts: a search during which it changed may have met both
-	// sides of one.
+	// cuts is odd while the index is being cut. A search during which it
+	// changed, or was odd, may have met both sides of a cut.
 	cuts atomic.Int64
 }
 
@@ -68,7 +68,7 @@ type active struct {
 	made bool // The file is there.
 	// image is the header and the slots, as in the file. Pages of it that are
 	// not in loaded are to be read first; nil stands for all.
-	image  []byte
+	image  image
 	loaded bits
 	dirty  bits
 	// buf holds the file's entries from byte bufAt on: at least those of the

@@ -66,7 +66,7 @@ func (s *Store) writeAll() error {
 		}
 		from = to
 	}
-	if _, err := a.f.head.Encode(a.image); err != nil {
+	if _, err := a.f.head.Encode(a.image.from(0)); err != nil {
 		return err
 	}
 	return s.writePages(0, 1)
@@ -75,12 +75,16 @@ func (s *Store) writeAll() error {
 // writePages writes the pages [from, to) of the image.
 func (s *Store) writePages(from, to int64) error {
 	a := &s.act
-	start, end := from*pageSize, min(to*pageSize, int64(len(a.image)))
-	if err := s.writeAt(a.image[start:end], start); err != nil {
-		return err
-	}
-	for ; from < to; from++ {
-		a.dirty.unset(from)
+	for from < to {
+		end := min((from*pageSize/chunkSize+1)*(chunkSize/pageSize), to)
+		b := a.image.from(from * pageSize)
+		b = b[:min(int64(len(b)), (end-from)*pageSize)]
+		if err := s.writeAt(b, from*pageSize); err != nil {
+			return err
+		}
+		for ; from < end; from++ {
+			a.dirty.unset(from)
+		}
 	}
 	return nil
 }
