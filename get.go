@@ -119,6 +119,9 @@ type getter struct {
 	index *index.Store
 	// noIndex says why there is none.
 	noIndex error
+	// indexLoose says that entries of records at and above the boundary of an
+	// answer may be anything.
+	indexLoose bool
 	// owner is the Store whose they are, nil for a Reader.
 	owner *Store
 	// faults are what a Reader that salvages does not have of the log.

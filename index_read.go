@@ -30,8 +30,8 @@ func (v indexView) close() error {
 	return v.store.Close()
 }
 
-// openIndex opens the key index and leaves out, in memory, what lies beyond its
-// lane's cursor. That there is none, or that it cannot be read, is no error: a
+// openIndex opens the key index and finds out up to where its lane's cursor
+// vouches for it. That there is none, or that it cannot be read, is no error: a
 // query says so.
 func (r *Reader) openIndex() indexView {
 	opt := r.opt.index()

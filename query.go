@@ -196,6 +196,9 @@ func (v *querier) Visit(c index.Candidate) (bool, error) {
 	}
 	rec := &out.records[out.n]
 	found, err := log.Read(c.Offset, rec)
+	if v.g.indexLoose && c.Offset >= out.Boundary && errors.Is(err, contract.ErrCorrupt) {
+		return true, nil // The entry may be what a power cut left.
+	}
 	if err != nil {
 		return false, err
 	}

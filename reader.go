@@ -151,7 +151,8 @@ func (r *Reader) Refresh(ctx context.Context) error {
 }
 
 func (r *Reader) getter() getter {
-	return getter{log: r.log, queues: r.queues, index: r.index.store, noIndex: r.index.why, faults: r.log.Faults()}
+	return getter{log: r.log, queues: r.queues, index: r.index.store, noIndex: r.index.why,
+		indexLoose: r.index.known, faults: r.log.Faults()}
 }
 
 // Get fills out with records of one queue; see Store.Get.

@@ -3,8 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stratalog/stratalog"
@@ -26,9 +24,6 @@ func TestFeatures(t *testing.T) {
 	runCases(t, []testCase{
 		{group: "a", name: "time-lookup", run: javaTimes, notYet: "reads by time"},
 		{group: "b", name: "time-lookup", run: ourTimes},
-		{group: "a", name: "key-query", run: javaKeys, notYet: "key index"},
-		{group: "b", name: "key-query", run: ourKeys, notYet: "key index"},
-		{group: "e", name: "index-files", notYet: "key index"},
 		{group: "a", name: "light-queues", run: func(e *env) error { return readsFeature(e, lmq, lightMessages) }, notYet: "light queues"},
 		{group: "a", name: "light-queues-kept", run: func(e *env) error { return keepsFeature(e, lmq, lightMessages) },
 			known: "our open cuts the entries of light queues as wrong ones, and Java does not dispatch them again"},
@@ -224,63 +219,4 @@ func javaTimes(e *env) error {
 		return err
 	}
 	return errNotBuilt
-}
-
-// keyed have keys that collide, repeat, and come in several.
-func keyed() [][]stratalog.Message {
-	return several(60, func(i int, m *stratalog.Message) {
-		m.Properties = props("UNIQ_KEY", fmt.Sprintf("u%d", i), "KEYS", []string{"Aa", "BB", "one two", "x  y", "same same"}[i%5])
-	})
-}
-
-// sameKeys has Java find messages by key.
-func sameKeys(e *env, store *javapeer.Store) error {
-	for key, want := range map[string]int{"u7": 1, "two": 12, "one": 12, "y": 12} {
-		got, err := store.Query(e.ctx, "kinds", key)
-		if err != nil {
-			return err
-		}
-		if len(got) != want {
-			return fmt.Errorf("java finds %d messages by key %q, want %d", len(got), key, want)
-		}
-	}
-	return nil
-}
-
-func javaKeys(e *env) error {
-	s := usual()
-	dir := e.dir()
-	store, err := e.openJava(e.java, dir, s)
-	if err != nil {
-		return err
-	}
-	err = func() error {
-		if _, err := e.javaPuts(store, keyed()); err != nil {
-			return err
-		}
-		if err := store.Wait(e.ctx); err != nil {
-			return err
-		}
-		return sameKeys(e, store)
-	}()
-	if err = errors.Join(err, store.Shutdown(e.ctx)); err != nil {
-		return err
-	}
-	if list, err := os.ReadDir(filepath.Join(dir, "index")); err != nil || len(list) == 0 {
-		return fmt.Errorf("java made no index files: %w", err)
-	}
-	return errNotBuilt
-}
-
-func ourKeys(e *env) error {
-	s := usual()
-	dir := e.dir()
-	if _, _, err := e.weWrite(s.options(dir), keyed(), nil, nil); err != nil {
-		return err
-	}
-	store, err := e.openJava(e.java, dir, s)
-	if err != nil {
-		return err
-	}
-	return errors.Join(sameKeys(e, store), store.Shutdown(e.ctx))
 }

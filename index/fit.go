@@ -46,7 +46,8 @@ type FitReport struct {
 // and the tally of what stays, before anything is changed; it makes the lane's
 // cursor say so, durably.
 //
-// With ReadOnly it only narrows what is seen, and lower is not called.
+// With ReadOnly it only tells what is certain from what is not, and lower is not
+// called.
 func (s *Store) Fit(fit Fit, lower func(replay contract.Offset, tally int64) error) (FitReport, error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -56,7 +57,7 @@ func (s *Store) Fit(fit Fit, lower func(replay contract.Offset, tally int64) err
 		return report, err
 	}
 	if s.opts.ReadOnly {
-		s.narrow(keep, fit.Exact && report.Rebuilt == "")
+		s.narrow(keep, fit.Limit, fit.Exact && report.Rebuilt == "")
 		return report, nil
 	}
 	m, err := s.markOf(keep)
@@ -155,18 +156,23 @@ func (s *Store) plan(fit *Fit) (place, FitReport, error) {
 	return drop("the log was cut at %d", fit.Limit)
 }
 
-// narrow is Fit for a store that is only read: nothing is seen above the place.
-func (s *Store) narrow(keep place, exact bool) {
+// narrow is Fit for a store that is only read: what lies below the place is
+// vouched for. Behind it may stand what the owner, or a Java broker, has written
+// since, or what a power cut left of it: it is looked at, and its faults are
+// none.
+func (s *Store) narrow(keep place, limit contract.Offset, exact bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = view{}
 	if !exact {
 		return // Every file is seen as it says itself; nothing is promised.
 	}
-	s.list = s.list[:keep.at+1]
-	s.view.exact = true
+	loose := slices.DeleteFunc(slices.Clone(s.list[keep.at+1:]), func(f *file) bool { return f.sound(s.layout) != nil })
+	s.list = s.list[: keep.at+1 : keep.at+1]
+	s.view = view{exact: true, limit: int64(limit), trusted: keep.at + 1, all: append(s.list, loose...)}
 	if keep.at >= 0 {
-		s.list[keep.at].head.Count = int32(keep.count)
+		h := &s.list[keep.at].head
+		h.Count, h.UsedSlots = int32(keep.count), min(h.UsedSlots, int32(keep.count)-1)
 	}
 }
 
@@ -198,8 +204,13 @@ func (s *Store) markOf(p place) (mark, error) {
 
 // view is what a read-only store shows.
 type view struct {
-	// exact says that it is what the lane's cursor vouches for.
-	exact bool
+	// exact says that the lane's cursor vouches for the entries in Store.list,
+	// which are those of records below limit. all has the files behind, too:
+	// the first trusted ones are those of the list.
+	exact   bool
+	limit   int64
+	trusted int
+	all     []*file
 }
 
 // Exact reports, of a read-only store, whether Fit found what the lane's cursor

@@ -528,7 +528,7 @@ func TestReaderBesideOwner(t *testing.T) {
 		_, err = r.Fit(Fit{Limit: contract.Offset(cursor), Tally: tally, Exact: true}, nil)
 		must(t, err)
 		if r.Exact() {
-			l.verify(t, r, 0, cursor)
+			l.verifyBelow(t, r, cursor)
 		} else if view == vfs.FS(sim) {
 			t.Errorf("seed %d: not exact", seed)
 		}

@@ -46,7 +46,7 @@ type Options struct {
 	// Clock gives files their names. Default clock.Real().
 	Clock clock.Clock
 	// ReadOnly opens without ever changing anything; Apply is refused, and
-	// Fit narrows what is seen in memory only.
+	// Fit only tells what is certain.
 	ReadOnly bool
 }
 

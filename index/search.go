@@ -81,6 +81,9 @@ func (s *Store) Search(ctx context.Context, q Query, from Position, v Visitor) (
 	cuts := s.cuts.Load()
 	s.mu.RLock()
 	list := s.list
+	if s.view.exact {
+		list = s.view.all
+	}
 	s.mu.RUnlock()
 	c := chains.Get().(*chain)
 	defer c.giveBack()
@@ -101,7 +104,7 @@ func (s *Store) Search(ctx context.Context, q Query, from Position, v Visitor) (
 		for more := true; more; {
 			var hits []found
 			var damage error
-			hits, k, damage = c.follow(f, k, at == len(list)-1, c.hits[:0])
+			hits, k, damage = c.follow(f, k, s.trustIn(at, len(list)), c.hits[:0])
 			for _, hit := range hits {
 				if hit.phy >= lastPhy && lastPhy >= 0 {
 					continue // Another word of the same record, or seen before.
@@ -133,6 +136,35 @@ func (s *Store) Search(ctx context.Context, q Query, from Position, v Visitor) (
 		}
 	}
 	return Position{}, true, nil
+}
+
+// trust is how far the entries of a file are believed.
+type trust uint8
+
+const (
+	// whole: the file is what it says.
+	whole trust = iota
+	// growing: its owner may be putting entries behind those that it says.
+	growing
+	// vouched: as growing, and a power cut may have left what stands there.
+	vouched
+	// loose: all of it stands behind what is vouched for.
+	loose
+)
+
+// trustIn tells how far file at, of n, is believed.
+func (s *Store) trustIn(at, n int) trust {
+	switch {
+	case !s.opts.ReadOnly:
+		return whole
+	case s.view.exact && at >= s.view.trusted:
+		return loose
+	case s.view.exact && at == s.view.trusted-1:
+		return vouched
+	case at == n-1:
+		return growing
+	}
+	return whole
 }
 
 // nextPosition is where to go on behind an entry of file at whose chain goes on
@@ -177,7 +209,7 @@ func (c *chain) giveBack() {
 // follow looks at a chain of f from entry k on, 0 for its newest, and appends
 // what it finds to hits, as long as there is room. It returns the entry to go
 // on with, 0 for none.
-func (c *chain) follow(f *file, k int64, last bool, hits []found) ([]found, int64, error) {
+func (c *chain) follow(f *file, k int64, t trust, hits []found) ([]found, int64, error) {
 	c.s.mu.RLock()
 	head := f.head
 	if c.s.act.f == f {
@@ -192,7 +224,7 @@ func (c *chain) follow(f *file, k int64, last bool, hits []found) ([]found, int6
 	if head.Count <= 1 || head.EndTime < c.q.From || head.BeginTime > c.q.To {
 		return hits, 0, nil
 	}
-	hits, k, err := c.walk(f, &head, k, last, hits)
+	hits, k, err := c.walk(f, &head, k, t, hits)
 	if c.h != nil {
 		if e := c.s.files.release(c.h); e != nil {
 			err = errors.Join(err, e)
@@ -208,22 +240,50 @@ func (c *chain) follow(f *file, k int64, last bool, hits []found) ([]found, int6
 	return hits, k, ioError(contract.OpQuery, f.path, err)
 }
 
-func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, last bool, hits []found) ([]found, int64, error) {
+func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, t trust, hits []found) ([]found, int64, error) {
 	s := c.s
 	count, slot := int64(head.Count), int64(c.hash)%s.slots
-	if k > 0 && k < count {
+	if k > 0 && (k < count || t == vouched) {
 		// The log may have been cut since, and others stand there now.
 		if e, err := c.entry(f, k); err != nil || int64(e.KeyHash)%s.slots != slot {
 			k = 0
 		}
 	}
-	if k == 0 || k >= count {
-		var err error
-		if k, err = c.first(f, slot, count, last); err != nil {
+	var err error
+	if k == 0 || k >= count && t != vouched {
+		if k, err = c.first(f, slot, count, t); err != nil {
+			if t == loose && errors.Is(err, contract.ErrCorrupt) {
+				err = nil
+			}
 			return hits, 0, err
 		}
 	}
-	for k > 0 && c.left > 0 && len(hits) < cap(hits) {
+	if t == loose || k >= count {
+		down := count
+		if t == loose {
+			down = 0
+		}
+		hits, k, err = c.links(f, head, k, down, s.view.limit, hits)
+		switch {
+		case err != nil && !errors.Is(err, contract.ErrCorrupt):
+			return hits, 0, err
+		case t == loose && err != nil:
+			return hits, 0, nil
+		case t == loose || err == nil && k >= count:
+			return hits, k, nil
+		}
+		if k, err = c.newest(f, slot, count); err != nil {
+			return hits, 0, err
+		}
+	}
+	return c.links(f, head, k, 0, 0, hits)
+}
+
+// links follows a chain from entry k to those at and above down. Entries of
+// records below floor are not among them.
+func (c *chain) links(f *file, head *codec.IndexHeader, k, down, floor int64, hits []found) ([]found, int64, error) {
+	s, slot := c.s, int64(c.hash)%c.s.slots
+	for k > 0 && k >= down && c.left > 0 && len(hits) < cap(hits) {
 		c.left--
 		e, err := c.entry(f, k)
 		if err != nil {
@@ -231,7 +291,7 @@ func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, last bool, hits 
 		}
 		previous := int64(e.Previous)
 		switch {
-		case e.KeyHash < 0 || e.PhysicalOffset < 0 || e.TimeDiff < 0:
+		case e.KeyHash < 0 || e.PhysicalOffset < floor || e.TimeDiff < 0:
 			return hits, 0, damaged(f, s.entryAt(k), ErrEntry)
 		case int64(e.KeyHash)%s.slots != slot || previous < 0 || previous >= k:
 			return hits, 0, damaged(f, s.entryAt(k), ErrChain)
@@ -244,7 +304,8 @@ func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, last bool, hits 
 			return hits, 0, nil
 		}
 		if e.KeyHash == c.hash && from <= c.q.To {
-			hits = append(hits, found{e.PhysicalOffset, k, previous})
+			// Where a chain leads down to what is certain it is not followed.
+			hits = append(hits, found{e.PhysicalOffset, k, max(previous, down)})
 		}
 		k = previous
 	}
@@ -252,7 +313,7 @@ func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, last bool, hits 
 }
 
 // first returns the newest entry of a slot's chain, 0 for none.
-func (c *chain) first(f *file, slot, count int64, last bool) (int64, error) {
+func (c *chain) first(f *file, slot, count int64, t trust) (int64, error) {
 	s := c.s
 	at := s.slotAt(slot)
 	var k int64
@@ -265,14 +326,13 @@ func (c *chain) first(f *file, slot, count int64, last bool) (int64, error) {
 		k = decodeSlot(c.slot[:])
 	}
 	switch {
-	case k < 0 || k >= s.entries:
-		return 0, damaged(f, at, ErrChain)
-	case k < count:
+	case k >= 0 && k < count:
 		return k, nil
-	case last && s.opts.ReadOnly:
-		// The owner is ahead of what we know, or a power cut was ahead of what
-		// it flushed: then the entries that the chain leads through may not be
-		// there.
+	case t == growing:
+		return c.newest(f, slot, count)
+	case t == vouched && k >= 0 && k < s.entries:
+		return k, nil
+	case t == vouched:
 		return c.newest(f, slot, count)
 	}
 	return 0, damaged(f, at, ErrChain)

@@ -221,7 +221,7 @@ func (v *Verifier) open(f *file) bool {
 		return false
 	}
 	v.last = v.s.opts.ReadOnly && v.at == len(v.list)-1
-	v.cut = v.last && disk.Count != f.head.Count
+	v.cut = v.last && disk != f.head
 	v.k, v.start, v.used = 1, 1, 0
 	if v.block == nil {
 		v.block, v.slots = make([]byte, scanBytes), make([]int32, v.s.slots)
