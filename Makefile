@@ -1,7 +1,7 @@
 # The front door. `make` lists what there is.
 
 GO       ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 60s
 BENCH    ?= .
 PKG      ?= ./...
 # The source tree that `make run` stores and reads back.
@@ -12,7 +12,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 SOURCES = $(shell find . -name '*.go' -not -path './.git/*' -not -path './out/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers browser conformance conformance-full peers-java ci clean
+.PHONY: help setup run build test check format vet staticcheck lint short race fuzz bench gate gate-selftest generate generate-clean peers peers-codecs browser conformance conformance-full peers-java ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,11 +50,8 @@ short:
 race: ## all tests in full under the race detector; takes long
 	$(GO) test -race -count=1 -timeout 60m ./...
 
-fuzz: ## each fuzz target for FUZZTIME (10s)
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-		for name in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/' | sort); do \
-			echo "$$dir $$name"; $(GO) test $$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
-		done; done
+fuzz: ## each fuzz target for FUZZTIME (60s)
+	tools/fuzz.sh $(FUZZTIME)
 
 bench: ## the benchmarks that BENCH (.) names, in PKG (./...)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
@@ -68,6 +65,7 @@ gate-selftest: setup ## prove that the gate works; SHORT=1 tries each thing once
 
 generate: ## write the codecs anew from their schemas
 	$(GO) generate ./...
+	cd perf/peers/codecs/plain && $(GO) run ../../../../gen/cmd/layoutgen -in record.layout -out . -package plain
 
 generate-clean:
 	tools/generate-clean.sh
@@ -86,10 +84,13 @@ conformance-full: ## the same with 50 alternations and 100 kills of each side
 	tools/setup.sh --java
 	tools/conformance/run.sh full
 
-peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/peersjava
+peers-java: ## the same workload on Java's store, in turn; ARGS are for conformance/cmd/peersjava
 	tools/setup.sh --java
 	tools/conformance/build.sh 5.5.1
-	$(GO) run ./conformance/peersjava $(ARGS)
+	$(GO) run ./conformance/cmd/peersjava $(ARGS)
+
+peers-codecs: ## our codec beside vtprotobuf, msgp and FlatBuffers, on one message
+	cd perf/peers && $(GO) run ./codecs/compare
 
 browser: setup ## look at the report of the load generators in a headless browser
 	cd perf/browser && $(GO) test -count=1 -timeout 10m ./...

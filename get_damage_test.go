@@ -2,7 +2,6 @@ package stratalog
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -13,9 +12,9 @@ import (
 
 // queueUnit encodes a unit.
 func queueUnit(phy, size, tag int64) []byte {
-	b := binary.BigEndian.AppendUint64(nil, uint64(phy))
-	b = binary.BigEndian.AppendUint32(b, uint32(size))
-	return binary.BigEndian.AppendUint64(b, uint64(tag))
+	unit := codec.QueueUnit{PhysicalOffset: phy, Size: int32(size), TagsCode: tag}
+	b, _ := unit.Append(nil) // no unit is illegal
+	return b
 }
 
 // skipping follows a queue past every damage and returns what it saw and met.
@@ -70,7 +69,7 @@ func TestGetDamagedUnit(t *testing.T) {
 		"in the record": queueUnit(phy+16, size, right), "before the record": queueUnit(phy-3, size, right),
 		"of another record": queueUnit(other, otherSize, right), "of another queue": queueUnit(stranger, strangerSize, right),
 		"larger": queueUnit(phy, size+1, right), "smaller": queueUnit(phy, size-1, right), "huge": queueUnit(phy, 1<<30, right),
-		"no size": queueUnit(phy, 0, right), "negative size": queueUnit(phy, -1&0xffffffff, right), "zeros": make([]byte, codec.QueueUnitSize),
+		"no size": queueUnit(phy, 0, right), "negative size": queueUnit(phy, -1, right), "zeros": make([]byte, codec.QueueUnitSize),
 		"at the log's start": queueUnit(0, size, right), "in the unused rest": queueUnit(16<<10-9, size, right),
 	}
 	for bit := range 63 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -53,7 +52,7 @@ type Store struct {
 	// what they make. Appends, reads and Health do not take it.
 	life  gate
 	stage atomic.Uint32
-	lock  io.Closer
+	lock  vfs.Lock
 	// live is the log while appends are admitted, reading what Gets use while
 	// reads are.
 	live    atomic.Pointer[commitlog.Log]
@@ -79,6 +78,9 @@ type LoadReport struct {
 	Log commitlog.RecoveryReport
 	// Unclean tells that the last owner did not close the store.
 	Unclean bool
+	// Stranger tells that a Java broker has started on the store since our last
+	// open, or before the first.
+	Stranger bool
 	// Queues is what was found of the consume queues, QueueCut what was done
 	// to make them fit the log.
 	Queues   cq.LoadReport
@@ -196,12 +198,17 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	}
 
 	opt := s.opt.log()
-	opt.Unclean = s.report.Unclean
+	opt.Unclean, opt.Stranger, opt.Covered = s.report.Unclean, s.report.Stranger, s.queues.MaxPhysical()
 	if s.log, err = commitlog.Open(ctx, opt); err != nil {
 		return err
 	}
 	undo.add(func() error { return s.log.Close(false) })
 	s.report.Log = s.log.Report()
+	// Only now: until the log has noted what a broker wrote, a crash must not make
+	// that look like ours.
+	if err := s.clearLock(); err != nil {
+		return ioError(contract.OpOpen, "lock", err)
+	}
 	if err := s.fitQueues(s.report.Log.Foreign); err != nil {
 		return err
 	}
@@ -250,6 +257,11 @@ func (s *Store) prepareRoot(undo *undoStack) error {
 		return ioError(contract.OpOpen, "lock", err)
 	}
 	undo.add(s.lock.Close)
+	size, err := s.lock.Size()
+	if err != nil {
+		return ioError(contract.OpOpen, "lock", err)
+	}
+	s.report.Stranger = size > 0
 	_, err = s.opt.FS.Stat(s.path(abortName))
 	if err == nil {
 		s.report.Unclean = true
@@ -268,6 +280,20 @@ func (s *Store) prepareRoot(undo *undoStack) error {
 		return s.removeAbort()
 	})
 	return nil
+}
+
+// clearLock makes the lock file say that nobody but us has written since.
+//
+// A Java broker puts a word into the file as soon as it holds the lock, and syncs
+// that, before it changes a record or takes an append; it never takes the word
+// out. We write nothing there. So whether a broker ran since our last open is
+// known, also after deaths and power cuts in any order, which abort cannot tell:
+// brokers and we make and remove it alike, and they do not sync it.
+func (s *Store) clearLock() error {
+	if !s.report.Stranger {
+		return nil
+	}
+	return s.lock.Clear()
 }
 
 // makeRoot makes dir and what is missing above it, from the top, each durable
@@ -363,7 +389,7 @@ func (o offsetSource) QueueOffsets(log *commitlog.Log, end contract.Offset, set 
 		}
 	}
 	return log.Walk(max(s.dispatcher.Frontier(), log.MinOffset()), end, func(v *codec.MessageView) {
-		if t := v.SysFlag() & codec.SysFlagTransactionMask; t == codec.TransactionNone || t == codec.TransactionCommit {
+		if t := v.SysFlag() & codec.SysFlagTransaction; t == codec.SysFlagTransactionNone || t == codec.SysFlagTransactionCommit {
 			set(string(v.Topic()), v.QueueID(), v.QueueOffset()+1)
 		}
 	})

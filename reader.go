@@ -38,7 +38,10 @@ type Reader struct {
 	// badQueues says, when salvaging, why there are no queues.
 	badQueues error
 	index     indexView
-	closed    atomic.Bool
+	// led is where the record ends that the last queue entry leads to, also if that
+	// lies beyond the end.
+	led    Offset
+	closed atomic.Bool
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
@@ -63,7 +66,9 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 	if ro.Salvage {
 		open = commitlog.OpenSalvage
 	}
-	if r.log, err = open(r.opt.log(), ro.Appended); err != nil {
+	logOpt := r.opt.log()
+	logOpt.Stranger = r.stranger()
+	if r.log, err = open(logOpt, ro.Appended); err != nil {
 		return nil, err
 	}
 	if r.queues, err = r.openQueues(); err != nil {
@@ -71,6 +76,20 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 	}
 	r.index = r.openIndex()
 	return r, nil
+}
+
+// stranger tells whether a Java broker has started here since our store was opened
+// last. Unlike Store it may not open the lock file, as where locks belong to
+// processes closing it would give up the lock of a store in this one.
+func (r *Reader) stranger() bool {
+	info, err := r.opt.FS.Stat(path.Join(r.opt.Dir, lockName))
+	return err == nil && info.Size > 0
+}
+
+// unclean tells whether the store is open, or was not closed.
+func (r *Reader) unclean() bool {
+	_, err := r.opt.FS.Stat(path.Join(r.opt.Dir, abortName))
+	return err == nil
 }
 
 // openQueues opens the consume queues and leaves out, in memory, what lies
@@ -86,6 +105,14 @@ func (r *Reader) openQueues() (*cq.Store, error) {
 		return r.noQueues(opt, err)
 	}
 	r.badQueues = nil
+	r.led = queues.MaxPhysical()
+	// Entries that lead beyond the last valid record, or bytes there that are none,
+	// tell that there may be more.
+	if _, _, torn := r.log.Tail(); torn != nil && r.led != r.log.Confirmed() || r.led > r.log.Confirmed() {
+		if err := r.log.PassOver(); err != nil {
+			return nil, errors.Join(err, queues.Close())
+		}
+	}
 	if _, err := queues.TruncateAbove(r.log.Confirmed(), nil, nil); err != nil {
 		return nil, errors.Join(err, queues.Close())
 	}
@@ -135,6 +162,7 @@ func (r *Reader) Refresh(ctx context.Context) error {
 		return err
 	}
 	before := r.log.Confirmed()
+	r.log.Stranger(r.stranger())
 	if err := r.log.Refresh(); err != nil {
 		return err
 	}
@@ -241,6 +269,7 @@ type Inspection struct {
 	LogID       string        `json:"log_id,omitempty"`
 	Sidecar     string        `json:"sidecar"`
 	Unclean     bool          `json:"abort_file"`
+	Stranger    bool          `json:"broker_since"`
 	SegmentSize int64         `json:"segment_size"`
 	Segments    []SegmentInfo `json:"segments"`
 	MinOffset   Offset        `json:"min_offset"`
@@ -262,12 +291,11 @@ type Inspection struct {
 // Inspect describes the directory.
 func (r *Reader) Inspect() Inspection {
 	in := Inspection{Dir: r.opt.Dir, Sidecar: r.log.Sidecar(), SegmentSize: r.log.SegmentSize(),
-		MinOffset: r.log.MinOffset(), End: r.log.Confirmed(), Bounded: r.log.Bounded() && !r.ro.Appended}
+		MinOffset: r.log.MinOffset(), End: r.log.Confirmed(), Bounded: r.log.Bounded() && !r.ro.Appended && !r.stranger()}
 	if id := r.log.ID(); id != ([16]byte{}) {
 		in.LogID = fmt.Sprintf("%x", id)
 	}
-	_, err := r.opt.FS.Stat(path.Join(r.opt.Dir, abortName))
-	in.Unclean = err == nil
+	in.Unclean, in.Stranger = r.unclean(), r.stranger()
 	for _, s := range r.log.Segments() {
 		in.Segments = append(in.Segments, SegmentInfo{Base: s.Base, Size: s.Size, Path: s.Path})
 	}

@@ -3,7 +3,6 @@ package stratalog
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,8 +69,11 @@ func queueFile(opt Options, q int, i int64) string {
 func flipRecord(t *testing.T, sim *vfs.Sim, opt Options, i int64) {
 	t.Helper()
 	perFile := opt.QueueFileSize / codec.QueueUnitSize
-	unit := readFile(t, sim, queueFile(opt, 0, i/perFile))[i%perFile*codec.QueueUnitSize:]
-	at := int64(binary.BigEndian.Uint64(unit))
+	var unit codec.QueueUnitView
+	if err := unit.Parse(readFile(t, sim, queueFile(opt, 0, i/perFile))[i%perFile*codec.QueueUnitSize:]); err != nil {
+		t.Fatal(err)
+	}
+	at := unit.PhysicalOffset()
 	flip(t, sim, segment(opt, at/opt.SegmentSize), at%opt.SegmentSize+100)
 }
 

@@ -239,8 +239,8 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	if v.err = v.ctx.Err(); v.err != nil || !v.recordIndex(m) {
 		return false
 	}
-	t := m.SysFlag() & codec.SysFlagTransactionMask
-	if t != codec.TransactionNone && t != codec.TransactionCommit || v.r.badQueues != nil {
+	t := m.SysFlag() & codec.SysFlagTransaction
+	if t != codec.SysFlagTransactionNone && t != codec.SysFlagTransactionCommit || v.r.badQueues != nil {
 		return true
 	}
 	var unit [1]codec.QueueUnit
@@ -395,6 +395,25 @@ func (v *verifier) isDamaged(off contract.Offset) bool {
 // delayTopic holds records whose units carry a delivery time as tags code.
 const delayTopic = "SCHEDULE_TOPIC_XXXX"
 
+// closedTail judges what stands behind the last valid record of a log that was
+// closed, and has no published bound. All that was acknowledged has its entry by
+// then: if the last entry leads to the last valid record, nothing is lost.
+func (v *verifier) closedTail(c *contract.CorruptionError, torn bool) {
+	end := v.report.End
+	switch {
+	case v.r.led > end || torn && v.r.led < end:
+		if !torn {
+			c = &contract.CorruptionError{File: v.r.log.File(end), Offset: int64(end) % v.r.log.SegmentSize(),
+				Cause: errors.New("queue entries lead to a record of which nothing is there")}
+		}
+		c.Lost = contract.Range{Start: end, End: max(v.r.led, end+1)}
+		v.add(finding(Fault, "damage", c))
+	case torn:
+		v.add(Finding{Severity: Note, Kind: "torn-tail", File: c.File, Offset: c.Offset,
+			Text: "bytes that are no record stand behind the one that the last queue entry leads to; a broker leaves them when it recovers"})
+	}
+}
+
 // tail notes what stands beyond the end that was checked.
 func (v *verifier) tail() {
 	records, end, torn := v.r.log.Tail()
@@ -402,6 +421,10 @@ func (v *verifier) tail() {
 		v.note("unpublished-tail", fmt.Sprintf("%d whole records in [%d,%d) lie beyond the published bound", records, v.report.End, end))
 	}
 	var c *contract.CorruptionError
+	if v.r.log.OpenEnded() && !v.r.unclean() {
+		v.closedTail(c, errors.As(torn, &c))
+		return
+	}
 	if errors.As(torn, &c) {
 		v.add(Finding{Severity: Note, Kind: "torn-tail", File: c.File, Offset: c.Offset,
 			Text: fmt.Sprintf("the tail ends in something that is no record; the next open for writing cuts it: %v", c.Cause)})

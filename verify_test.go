@@ -2,7 +2,6 @@ package stratalog
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -139,11 +138,7 @@ func TestVerifyFlips(t *testing.T) {
 func TestVerifyUnits(t *testing.T) {
 	v := newVerified(t, 100)
 	place := func(i int) contract.Range { p, _ := v.receipts[i].Range(); return p }
-	unit := func(phy Offset, size int64, tag int64) []byte {
-		b := binary.BigEndian.AppendUint64(nil, uint64(phy))
-		b = binary.BigEndian.AppendUint32(b, uint32(size))
-		return binary.BigEndian.AppendUint64(b, uint64(tag))
-	}
+	unit := func(phy Offset, size int64, tag int64) []byte { return queueUnit(int64(phy), size, tag) }
 	right := codec.TagsCode(tags("x"))
 	// Unit 10 of queue 0 stands for record 20.
 	for _, c := range []struct {

@@ -6,8 +6,8 @@
 //
 // The layouts are declared in the *.layout files of this folder, from which
 // the gen package makes the *_gen.go files; the few hand-written pieces are
-// properties, Java's string hash, and what the whole-record checksum says about
-// a record.
+// properties, Java's string hash, what the whole-record checksum says about a
+// record, and the search for records; none of them reads or writes a number.
 //
 // # Records and views
 //

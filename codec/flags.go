@@ -1,52 +1,5 @@
 package codec
 
-import (
-	"encoding/hex"
-	"strings"
-)
-
-// Bits of Message.SysFlag.
-const (
-	// SysFlagCompressed says that the producer compressed the body.
-	SysFlagCompressed int32 = 0x1
-	// SysFlagMultiTags says that TAGS holds several tags.
-	SysFlagMultiTags int32 = 0x2
-	// SysFlagTransactionMask covers the transaction type.
-	SysFlagTransactionMask int32 = 0xC
-	// SysFlagBornHostV6 says that BornHost has 20 bytes.
-	SysFlagBornHostV6 int32 = 0x10
-	// SysFlagStoreHostV6 says that StoreHost has 20 bytes.
-	SysFlagStoreHostV6 int32 = 0x20
-	// SysFlagNeedUnwrap says that the body holds a producer's batch.
-	SysFlagNeedUnwrap int32 = 0x40
-	// SysFlagInnerBatch says that the record holds many messages.
-	SysFlagInnerBatch int32 = 0x80
-	// SysFlagCompressionMask covers the compression type.
-	SysFlagCompressionMask int32 = 0x700
-)
-
-// Values of the bits of SysFlagTransactionMask.
-const (
-	TransactionNone     int32 = 0x0
-	TransactionPrepared int32 = 0x4
-	TransactionCommit   int32 = 0x8
-	TransactionRollback int32 = 0xC
-)
-
-// Values of the bits of SysFlagCompressionMask. Legacy is zlib, too.
-const (
-	CompressionLegacy int32 = 0x000
-	CompressionLZ4    int32 = 0x100
-	CompressionZSTD   int32 = 0x200
-	CompressionZLIB   int32 = 0x300
-)
-
-// Sizes of a host: an address and a port of four bytes.
-const (
-	HostV4Size = 8
-	HostV6Size = 20
-)
-
 // MaxPropertiesLength is the largest number of bytes of a message's
 // properties, the checksum trailer included.
 const MaxPropertiesLength = 32767
@@ -69,18 +22,6 @@ func MessageMagicFor(topicLength int) uint32 {
 	return MessageMagicV1
 }
 
-// PeekMessage reads the size and magic at the front of b without judging
-// them. It fails (false) if b has fewer than 8 bytes. It tells a blank record
-// and empty space from a message before Parse is tried.
-func PeekMessage(b []byte) (totalSize int32, magic uint32, ok bool) {
-	if len(b) < BlankSize {
-		return 0, 0, false
-	}
-	h := (*[8]byte)(b)
-	return int32(uint32(h[0])<<24 | uint32(h[1])<<16 | uint32(h[2])<<8 | uint32(h[3])),
-		uint32(h[4])<<24 | uint32(h[5])<<16 | uint32(h[6])<<8 | uint32(h[7]), true
-}
-
 // IsBlank says whether the unit is one of those that fill a queue which does
 // not start at 0.
 func (v *QueueUnitView) IsBlank() bool {
@@ -91,27 +32,4 @@ func (v *QueueUnitView) IsBlank() bool {
 // offset is not negative and its size is positive.
 func (v *QueueUnitView) IsWritten() bool {
 	return v.PhysicalOffset() >= 0 && v.Size() > 0
-}
-
-// AppendHost appends a host to dst: the address and the port as four bytes.
-// Of an IPv4 address only addr[12:] is used, which is where netip.Addr.As16
-// and net.IP.To16 put it.
-func AppendHost(dst []byte, addr [16]byte, ipv6 bool, port int32) []byte {
-	if ipv6 {
-		dst = append(dst, addr[:]...)
-	} else {
-		dst = append(dst, addr[12:]...)
-	}
-	return append(dst, byte(port>>24), byte(port>>16), byte(port>>8), byte(port))
-}
-
-// MessageID returns the id by which Java's tools name a stored message: the
-// store host and the physical offset in upper-case hex, 32 or 56 digits.
-func MessageID(storeHost []byte, phy int64) string {
-	var buf [HostV6Size + 8]byte
-	b := append(buf[:0], storeHost...)
-	for shift := 56; shift >= 0; shift -= 8 {
-		b = append(b, byte(phy>>shift))
-	}
-	return strings.ToUpper(hex.EncodeToString(b))
 }

@@ -118,7 +118,7 @@ func generatedDecode(v *MessageView, b []byte, d *decoded) error {
 	}
 	*d = decoded{
 		total: v.TotalSize(), magic: v.Magic(), crc: v.BodyCRC(), queueID: v.QueueID(), flag: v.Flag(),
-		queueOffset: v.QueueOffset(), physical: v.PhysicalOffset(), sysFlag: v.SysFlag(), born: v.BornTimestamp(),
+		queueOffset: v.QueueOffset(), physical: v.PhysicalOffset(), sysFlag: int32(v.SysFlag()), born: v.BornTimestamp(),
 		bornHost: v.BornHost(), store: v.StoreTimestamp(), storeHost: v.StoreHost(), reconsume: v.ReconsumeTimes(),
 		prepared: v.PreparedTransactionOffset(), body: v.Body(), topic: v.Topic(), props: v.Properties(),
 	}

@@ -60,12 +60,42 @@ type FieldInfo struct {
 type RecordInfo struct {
 	// Name is the name in the layout.
 	Name string
-	// MinSize is the size of the smallest record.
+	// MinSize is the size of the smallest record; Fixed says that all have it.
 	MinSize int
+	Fixed   bool
 	// Describe reads the record at the front of b, which may be longer, hands
 	// its fields to yield until that returns false, and returns the record's
 	// size. The error is a *FieldError if there is no such record.
 	Describe func(b []byte, yield func(FieldInfo) bool) (int, error)
+	// View reads the record at the front of b, which may be longer, and returns
+	// it. It aliases b. The error is that of Describe.
+	View func(b []byte) (Describer, error)
+}
+
+// Describer is what the views of all records have, for tools.
+type Describer interface {
+	// Bytes returns the bytes of the record.
+	Bytes() []byte
+	// AppendText and AppendJSON append the record as a line of text, or as a
+	// JSON object.
+	AppendText(dst []byte) []byte
+	AppendJSON(dst []byte) []byte
+	// Describe hands the fields to yield, in order, until that returns false,
+	// and returns what it returned last.
+	Describe(yield func(FieldInfo) bool) bool
+}
+
+// viewOf is the function View in Records of a record with views of type V.
+func viewOf[V any, P interface {
+	*V
+	Describer
+	Parse(b []byte) error
+}](b []byte) (Describer, error) {
+	v := P(new(V))
+	if err := v.Parse(b); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 var (
@@ -438,37 +468,41 @@ func appendFlagList(dst []byte, text string) []byte {
 // Records returns the records of this package, in the order of its schemas.
 func Records() []RecordInfo {
 	return []RecordInfo{
-		{"Checkpoint", CheckpointSize, describeCheckpoint},
-		{"IndexHeader", IndexHeaderSize, describeIndexHeader},
-		{"IndexSlot", IndexSlotSize, describeIndexSlot},
-		{"IndexEntry", IndexEntrySize, describeIndexEntry},
-		{"Message", MessageMinSize, describeMessage},
-		{"Blank", BlankSize, describeBlank},
-		{"SubMessage", SubMessageMinSize, describeSubMessage},
-		{"MessageBatch", MessageBatchMinSize, describeMessageBatch},
-		{"ChecksumTrailer", ChecksumTrailerSize, describeChecksumTrailer},
-		{"QueueUnit", QueueUnitSize, describeQueueUnit},
-		{"QueueExtUnit", QueueExtUnitMinSize, describeQueueExtUnit},
-		{"BatchUnit", BatchUnitSize, describeBatchUnit},
-		{"QueueKey", QueueKeyMinSize, describeQueueKey},
-		{"QueueValue", QueueValueSize, describeQueueValue},
-		{"QueueEdgeKey", QueueEdgeKeyMinSize, describeQueueEdgeKey},
-		{"QueueEdgeValue", QueueEdgeValueSize, describeQueueEdgeValue},
-		{"DispatchValue", DispatchValueSize, describeDispatchValue},
-		{"MessageIndexKey", MessageIndexKeyMinSize, describeMessageIndexKey},
-		{"MessageIndexValue", MessageIndexValueSize, describeMessageIndexValue},
-		{"DelayKey", DelayKeyMinSize, describeDelayKey},
-		{"DelayValue", DelayValueSize, describeDelayValue},
-		{"HalfKey", HalfKeyMinSize, describeHalfKey},
-		{"HalfValue", HalfValueSize, describeHalfValue},
-		{"Bound", BoundSize, describeBound},
-		{"EpochEntry", EpochEntrySize, describeEpochEntry},
-		{"RangeEntry", RangeEntrySize, describeRangeEntry},
-		{"CursorEntry", CursorEntrySize, describeCursorEntry},
-		{"State", StateMinSize, describeState},
-		{"TimerSlot", TimerSlotSize, describeTimerSlot},
-		{"TimerUnit", TimerUnitSize, describeTimerUnit},
-		{"TimerBlank", TimerBlankSize, describeTimerBlank},
-		{"TimerCheckpoint", TimerCheckpointSize, describeTimerCheckpoint},
+		{"Checkpoint", CheckpointSize, true, describeCheckpoint, viewOf[CheckpointView]},
+		{"IndexHeader", IndexHeaderSize, true, describeIndexHeader, viewOf[IndexHeaderView]},
+		{"IndexSlot", IndexSlotSize, true, describeIndexSlot, viewOf[IndexSlotView]},
+		{"IndexEntry", IndexEntrySize, true, describeIndexEntry, viewOf[IndexEntryView]},
+		{"Message", MessageMinSize, false, describeMessage, viewOf[MessageView]},
+		{"Blank", BlankSize, true, describeBlank, viewOf[BlankView]},
+		{"HostV4", HostV4Size, true, describeHostV4, viewOf[HostV4View]},
+		{"HostV6", HostV6Size, true, describeHostV6, viewOf[HostV6View]},
+		{"StoredID", StoredIDMinSize, false, describeStoredID, viewOf[StoredIDView]},
+		{"SubMessage", SubMessageMinSize, false, describeSubMessage, viewOf[SubMessageView]},
+		{"MessageBatch", MessageBatchMinSize, false, describeMessageBatch, viewOf[MessageBatchView]},
+		{"ChecksumTrailer", ChecksumTrailerSize, true, describeChecksumTrailer, viewOf[ChecksumTrailerView]},
+		{"QueueUnit", QueueUnitSize, true, describeQueueUnit, viewOf[QueueUnitView]},
+		{"QueueExtUnit", QueueExtUnitMinSize, false, describeQueueExtUnit, viewOf[QueueExtUnitView]},
+		{"BatchUnit", BatchUnitSize, true, describeBatchUnit, viewOf[BatchUnitView]},
+		{"QueueKey", QueueKeyMinSize, false, describeQueueKey, viewOf[QueueKeyView]},
+		{"QueueValue", QueueValueSize, true, describeQueueValue, viewOf[QueueValueView]},
+		{"QueueEdgeKey", QueueEdgeKeyMinSize, false, describeQueueEdgeKey, viewOf[QueueEdgeKeyView]},
+		{"QueueEdgeValue", QueueEdgeValueSize, true, describeQueueEdgeValue, viewOf[QueueEdgeValueView]},
+		{"DispatchValue", DispatchValueSize, true, describeDispatchValue, viewOf[DispatchValueView]},
+		{"MessageIndexKey", MessageIndexKeyMinSize, false, describeMessageIndexKey, viewOf[MessageIndexKeyView]},
+		{"MessageIndexValue", MessageIndexValueSize, true, describeMessageIndexValue, viewOf[MessageIndexValueView]},
+		{"MarkValue", MarkValueSize, true, describeMarkValue, viewOf[MarkValueView]},
+		{"DelayKey", DelayKeyMinSize, false, describeDelayKey, viewOf[DelayKeyView]},
+		{"DelayValue", DelayValueSize, true, describeDelayValue, viewOf[DelayValueView]},
+		{"HalfKey", HalfKeyMinSize, false, describeHalfKey, viewOf[HalfKeyView]},
+		{"HalfValue", HalfValueSize, true, describeHalfValue, viewOf[HalfValueView]},
+		{"Bound", BoundSize, true, describeBound, viewOf[BoundView]},
+		{"EpochEntry", EpochEntrySize, true, describeEpochEntry, viewOf[EpochEntryView]},
+		{"RangeEntry", RangeEntrySize, true, describeRangeEntry, viewOf[RangeEntryView]},
+		{"CursorEntry", CursorEntrySize, true, describeCursorEntry, viewOf[CursorEntryView]},
+		{"State", StateMinSize, false, describeState, viewOf[StateView]},
+		{"TimerSlot", TimerSlotSize, true, describeTimerSlot, viewOf[TimerSlotView]},
+		{"TimerUnit", TimerUnitSize, true, describeTimerUnit, viewOf[TimerUnitView]},
+		{"TimerBlank", TimerBlankSize, true, describeTimerBlank, viewOf[TimerBlankView]},
+		{"TimerCheckpoint", TimerCheckpointSize, true, describeTimerCheckpoint, viewOf[TimerCheckpointView]},
 	}
 }

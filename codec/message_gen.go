@@ -7,12 +7,130 @@ import (
 	"hash/crc32"
 	"iter"
 	"math"
+	"strconv"
 )
+
+// SysFlag is what brokers and clients tell one another about a message.
+type SysFlag int32
+
+// Values of SysFlag.
+const (
+	// SysFlagCompressed says that the producer compressed the body.
+	SysFlagCompressed SysFlag = 0x1
+	// SysFlagMultiTags says that TAGS holds several tags.
+	SysFlagMultiTags SysFlag = 0x2
+	// SysFlagTransaction covers the transaction type.
+	SysFlagTransaction SysFlag = 0xC
+	// SysFlagTransactionNone is a value of SysFlagTransaction.
+	SysFlagTransactionNone SysFlag = 0x0
+	// SysFlagTransactionPrepared is a value of SysFlagTransaction.
+	SysFlagTransactionPrepared SysFlag = 0x4
+	// SysFlagTransactionCommit is a value of SysFlagTransaction.
+	SysFlagTransactionCommit SysFlag = 0x8
+	// SysFlagTransactionRollback is a value of SysFlagTransaction.
+	SysFlagTransactionRollback SysFlag = 0xC
+	// SysFlagBornHostV6 says that BornHost has 20 bytes.
+	SysFlagBornHostV6 SysFlag = 0x10
+	// SysFlagStoreHostV6 says that StoreHost has 20 bytes.
+	SysFlagStoreHostV6 SysFlag = 0x20
+	// SysFlagNeedUnwrap says that the body holds a producer's batch.
+	SysFlagNeedUnwrap SysFlag = 0x40
+	// SysFlagInnerBatch says that the record holds many messages.
+	SysFlagInnerBatch SysFlag = 0x80
+	// SysFlagCompression covers the compression type. Legacy is zlib, too.
+	SysFlagCompression SysFlag = 0x700
+	// SysFlagCompressionLegacy is a value of SysFlagCompression.
+	SysFlagCompressionLegacy SysFlag = 0x000
+	// SysFlagCompressionLZ4 is a value of SysFlagCompression.
+	SysFlagCompressionLZ4 SysFlag = 0x100
+	// SysFlagCompressionZSTD is a value of SysFlagCompression.
+	SysFlagCompressionZSTD SysFlag = 0x200
+	// SysFlagCompressionZLIB is a value of SysFlagCompression.
+	SysFlagCompressionZLIB SysFlag = 0x300
+)
+
+// Known says whether x has no other bits than those of the values, and under each
+// mask one of the values there.
+func (x SysFlag) Known() bool {
+	switch x & SysFlagTransaction {
+	case 0, SysFlagTransactionPrepared, SysFlagTransactionCommit, SysFlagTransactionRollback:
+	default:
+		return false
+	}
+	switch x & SysFlagCompression {
+	case 0, SysFlagCompressionLZ4, SysFlagCompressionZSTD, SysFlagCompressionZLIB:
+	default:
+		return false
+	}
+	return x&^0x7ff == 0
+}
+
+// String returns the names of the flags, joined by "|", and "0" for none.
+func (x SysFlag) String() string {
+	return string(x.appendText(nil))
+}
+
+// appendText appends what String returns.
+func (x SysFlag) appendText(dst []byte) []byte {
+	start := len(dst)
+	if x&SysFlagCompressed != 0 {
+		dst = appendFlag(dst, start, "Compressed")
+	}
+	if x&SysFlagMultiTags != 0 {
+		dst = appendFlag(dst, start, "MultiTags")
+	}
+	switch bits := x & SysFlagTransaction; bits {
+	case SysFlagTransactionNone:
+	case SysFlagTransactionPrepared:
+		dst = appendFlag(dst, start, "Transaction=Prepared")
+	case SysFlagTransactionCommit:
+		dst = appendFlag(dst, start, "Transaction=Commit")
+	case SysFlagTransactionRollback:
+		dst = appendFlag(dst, start, "Transaction=Rollback")
+	default:
+		dst = appendFlag(dst, start, "Transaction=0x")
+		dst = strconv.AppendUint(dst, uint64(bits), 16)
+	}
+	if x&SysFlagBornHostV6 != 0 {
+		dst = appendFlag(dst, start, "BornHostV6")
+	}
+	if x&SysFlagStoreHostV6 != 0 {
+		dst = appendFlag(dst, start, "StoreHostV6")
+	}
+	if x&SysFlagNeedUnwrap != 0 {
+		dst = appendFlag(dst, start, "NeedUnwrap")
+	}
+	if x&SysFlagInnerBatch != 0 {
+		dst = appendFlag(dst, start, "InnerBatch")
+	}
+	switch bits := x & SysFlagCompression; bits {
+	case SysFlagCompressionLegacy:
+	case SysFlagCompressionLZ4:
+		dst = appendFlag(dst, start, "Compression=LZ4")
+	case SysFlagCompressionZSTD:
+		dst = appendFlag(dst, start, "Compression=ZSTD")
+	case SysFlagCompressionZLIB:
+		dst = appendFlag(dst, start, "Compression=ZLIB")
+	default:
+		dst = appendFlag(dst, start, "Compression=0x")
+		dst = strconv.AppendUint(dst, uint64(bits), 16)
+	}
+	if rest := x &^ 0x7ff; rest != 0 {
+		dst = appendFlag(dst, start, "0x")
+		dst = strconv.AppendUint(dst, uint64(uint32(rest)), 16)
+	}
+	if len(dst) == start {
+		dst = append(dst, '0')
+	}
+	return dst
+}
 
 // Constants of Message.
 const (
 	// MessageMinSize is the size in bytes of the smallest Message.
 	MessageMinSize = 91
+	// MessageMagicOffset is where Magic starts, in bytes from the start of the record.
+	MessageMagicOffset = 4
 	// MessageMagicV1 marks a record whose topic has at most 127 bytes.
 	MessageMagicV1 uint32 = 0xDAA320A7
 	// MessageMagicV2 marks a record whose topic has at most 32767 bytes.
@@ -38,17 +156,17 @@ type Message struct {
 	// PhysicalOffset is the place of the record's first byte in the log. It is
 	// known only when the record is placed.
 	PhysicalOffset int64
-	// SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
-	SysFlag int32
+	// SysFlag is a set; two of its bits tell the widths of the hosts.
+	SysFlag SysFlag
 	// BornTimestamp is the producer's time.
 	BornTimestamp int64
-	// BornHost is the producer's address and port: 8 bytes, or 20 with
+	// BornHost is the producer's address and port: a HostV4, or a HostV6 with
 	// SysFlagBornHostV6. AppendHost makes it.
 	BornHost []byte
 	// StoreTimestamp is the time of storing, which never decreases along the
 	// log. It is known only when the record is placed.
 	StoreTimestamp int64
-	// StoreHost is the address and port of the store: 8 bytes, or 20 with
+	// StoreHost is the address and port of the store: a HostV4, or a HostV6 with
 	// SysFlagStoreHostV6.
 	StoreHost []byte
 	// ReconsumeTimes counts redeliveries.
@@ -69,10 +187,10 @@ type Message struct {
 // Size returns the number of bytes that Encode writes.
 func (m *Message) Size() int {
 	n := MessageMinSize + len(m.Body) + len(m.Topic) + len(m.Properties) + m.PropertiesReserve
-	if m.SysFlag&0x10 != 0 {
+	if m.SysFlag&SysFlagBornHostV6 != 0 {
 		n += 12
 	}
-	if m.SysFlag&0x20 != 0 {
+	if m.SysFlag&SysFlagStoreHostV6 != 0 {
 		n += 12
 	}
 	if m.Magic == MessageMagicV2 {
@@ -85,18 +203,76 @@ func (m *Message) Size() int {
 // allocates nothing. The error is a *FieldError if a field is not legal or dst
 // is too short; dst is then as it was.
 func (m *Message) Encode(dst []byte) (int, error) {
+	// The widths are the first ones nearly always: then more is at fixed places.
+	if m.SysFlag&SysFlagBornHostV6 == 0 && m.SysFlag&SysFlagStoreHostV6 == 0 && m.Magic != MessageMagicV2 {
+		if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
+			return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
+		}
+		if len(m.BornHost) != 8 {
+			return 0, badWidth("Message", "BornHost", 48, len(m.BornHost), 8)
+		}
+		if len(m.StoreHost) != 8 {
+			return 0, badWidth("Message", "StoreHost", 64, len(m.StoreHost), 8)
+		}
+		if len(m.Body) > 2147483647 {
+			return 0, outOfRange("Message", "Body", 84, int64(len(m.Body)), 0, int64(2147483647))
+		}
+		a3 := 88 + len(m.Body)
+		if len(m.Topic) > 127 {
+			return 0, outOfRange("Message", "Topic", a3, int64(len(m.Topic)), 0, int64(127))
+		}
+		a5 := a3 + 1 + len(m.Topic)
+		if len(m.Properties) > 32767 || uint(m.PropertiesReserve) > uint(32767-len(m.Properties)) {
+			return 0, outOfRange("Message", "Properties", a5, int64(len(m.Properties)+m.PropertiesReserve), 0, int64(32767))
+		}
+		a6 := a5 + 2 + len(m.Properties) + m.PropertiesReserve
+		if a6 > math.MaxInt32 {
+			return 0, outOfRange("Message", "TotalSize", 0, int64(a6), MessageMinSize, math.MaxInt32)
+		}
+		if len(dst) < a6 {
+			return 0, shortBuffer("Message", a6, len(dst))
+		}
+		dst = dst[:a6]
+		p0 := (*[88]byte)(dst)
+		binary.BigEndian.PutUint32(p0[0:4], uint32(a6))
+		binary.BigEndian.PutUint32(p0[4:8], uint32(m.Magic))
+		binary.BigEndian.PutUint32(p0[12:16], uint32(m.QueueID))
+		binary.BigEndian.PutUint32(p0[16:20], uint32(m.Flag))
+		binary.BigEndian.PutUint64(p0[20:28], uint64(m.QueueOffset))
+		binary.BigEndian.PutUint64(p0[28:36], uint64(m.PhysicalOffset))
+		binary.BigEndian.PutUint32(p0[36:40], uint32(m.SysFlag))
+		binary.BigEndian.PutUint64(p0[40:48], uint64(m.BornTimestamp))
+		*(*[8]byte)(p0[48:56]) = [8]byte(m.BornHost)
+		binary.BigEndian.PutUint64(p0[56:64], uint64(m.StoreTimestamp))
+		*(*[8]byte)(p0[64:72]) = [8]byte(m.StoreHost)
+		binary.BigEndian.PutUint32(p0[72:76], uint32(m.ReconsumeTimes))
+		binary.BigEndian.PutUint64(p0[76:84], uint64(m.PreparedTransactionOffset))
+		binary.BigEndian.PutUint32(p0[84:88], uint32(a3-(88)))
+		copy(dst[88:], m.Body)
+		p3 := (*[1]byte)(dst[a3:])
+		p3[0] = byte(a5 - (a3 + 1))
+		copy(dst[a3+1:], m.Topic)
+		p5 := (*[2]byte)(dst[a5:])
+		binary.BigEndian.PutUint16(p5[0:2], uint16(a6-(a5+2)))
+		copy(dst[a5+2:], m.Properties)
+		if m.PropertiesReserve > 0 {
+			clear(dst[a5+2+len(m.Properties) : a6])
+		}
+		binary.BigEndian.PutUint32(dst[8:12], uint32(crc32.ChecksumIEEE(m.Body)&0x7fffffff))
+		return a6, nil
+	}
 	if m.Magic != MessageMagicV1 && m.Magic != MessageMagicV2 {
 		return 0, notOneOf("Message", "Magic", 4, m.Magic, MessageMagicV1, MessageMagicV2)
 	}
 	a1 := 56
-	if m.SysFlag&0x10 != 0 {
+	if m.SysFlag&SysFlagBornHostV6 != 0 {
 		a1 += 12
 	}
 	if len(m.BornHost) != a1-(48) {
 		return 0, badWidth("Message", "BornHost", 48, len(m.BornHost), a1-(48))
 	}
 	a2 := a1 + 16
-	if m.SysFlag&0x20 != 0 {
+	if m.SysFlag&SysFlagStoreHostV6 != 0 {
 		a2 += 12
 	}
 	if len(m.StoreHost) != a2-(a1+8) {
@@ -211,11 +387,11 @@ func (v *MessageView) Parse(b []byte) error {
 	}
 	b = b[:total:total]
 	a1 := 56
-	if int32(binary.BigEndian.Uint32(h[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(h[36:40])))&SysFlagBornHostV6 != 0 {
 		a1 += 12
 	}
 	a2 := a1 + 16
-	if int32(binary.BigEndian.Uint32(h[36:40]))&0x20 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(h[36:40])))&SysFlagStoreHostV6 != 0 {
 		a2 += 12
 	}
 	if len(b) < a2+16 {
@@ -305,9 +481,9 @@ func (v *MessageView) PhysicalOffset() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[28:36]))
 }
 
-// SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
-func (v *MessageView) SysFlag() int32 {
-	return int32(binary.BigEndian.Uint32(v.b[36:40]))
+// SysFlag is a set; two of its bits tell the widths of the hosts.
+func (v *MessageView) SysFlag() SysFlag {
+	return SysFlag(int32(binary.BigEndian.Uint32(v.b[36:40])))
 }
 
 // BornTimestamp is the producer's time.
@@ -315,7 +491,7 @@ func (v *MessageView) BornTimestamp() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[40:48]))
 }
 
-// BornHost is the producer's address and port: 8 bytes, or 20 with
+// BornHost is the producer's address and port: a HostV4, or a HostV6 with
 // SysFlagBornHostV6. AppendHost makes it.
 func (v *MessageView) BornHost() []byte {
 	return v.b[48:v.a1:v.a1]
@@ -327,7 +503,7 @@ func (v *MessageView) StoreTimestamp() int64 {
 	return int64(binary.BigEndian.Uint64(v.b[v.a1 : v.a1+8]))
 }
 
-// StoreHost is the address and port of the store: 8 bytes, or 20 with
+// StoreHost is the address and port of the store: a HostV4, or a HostV6 with
 // SysFlagStoreHostV6.
 func (v *MessageView) StoreHost() []byte {
 	return v.b[v.a1+8 : v.a2 : v.a2]
@@ -375,7 +551,7 @@ func PatchMessagePhysicalOffset(rec []byte, x int64) {
 // It panics if rec is too short to be one.
 func PatchMessageStoreTimestamp(rec []byte, x int64) {
 	at := 56
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagBornHostV6 != 0 {
 		at += 12
 	}
 	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
@@ -385,10 +561,10 @@ func PatchMessageStoreTimestamp(rec []byte, x int64) {
 // It panics if rec is too short to be one.
 func PatchMessagePreparedTransactionOffset(rec []byte, x int64) {
 	at := 76
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x10 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagBornHostV6 != 0 {
 		at += 12
 	}
-	if int32(binary.BigEndian.Uint32(rec[36:40]))&0x20 != 0 {
+	if SysFlag(int32(binary.BigEndian.Uint32(rec[36:40])))&SysFlagStoreHostV6 != 0 {
 		at += 12
 	}
 	binary.BigEndian.PutUint64(rec[at:at+8], uint64(x))
@@ -400,6 +576,8 @@ const (
 	BlankSize = 8
 	// BlankMagic is the value of Magic that Encode writes.
 	BlankMagic uint32 = 0xCBD43194
+	// BlankMagicOffset is where Magic starts, in bytes from the start of the record.
+	BlankMagicOffset = 4
 )
 
 // Blank fills the end of a segment: the rest of the file behind it holds no
@@ -474,6 +652,225 @@ func (v *BlankView) Size() int32 {
 // Magic is BlankMagic.
 func (v *BlankView) Magic() uint32 {
 	return binary.BigEndian.Uint32(v.p[4:8])
+}
+
+// Constants of HostV4.
+const (
+	// HostV4Size is the size of a HostV4 in bytes.
+	HostV4Size = 8
+)
+
+// HostV4 is a host with an IPv4 address.
+type HostV4 struct {
+	// Address is the IPv4 address.
+	Address [4]byte
+	// Port is the port.
+	Port int32
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *HostV4) Encode(dst []byte) (int, error) {
+	if len(dst) < HostV4Size {
+		return 0, shortBuffer("HostV4", HostV4Size, len(dst))
+	}
+	p0 := (*[8]byte)(dst)
+	*(*[4]byte)(p0[0:4]) = m.Address
+	binary.BigEndian.PutUint32(p0[4:8], uint32(m.Port))
+	return HostV4Size, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *HostV4) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, HostV4Size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+HostV4Size])
+	return dst[:len(dst)+n], err
+}
+
+// HostV4View reads a HostV4 in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type HostV4View struct {
+	p *[HostV4Size]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *HostV4View) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a HostV4 and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *HostV4View) Parse(b []byte) error {
+	if len(b) < HostV4Size {
+		return truncated("HostV4", len(b), []span{{"Address", 0, 4}, {"Port", 4, 8}})
+	}
+	h := (*[HostV4Size]byte)(b)
+	v.p = h
+	return nil
+}
+
+// Address is the IPv4 address.
+func (v *HostV4View) Address() [4]byte {
+	return [4]byte(v.p[0:4])
+}
+
+// Port is the port.
+func (v *HostV4View) Port() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[4:8]))
+}
+
+// Constants of HostV6.
+const (
+	// HostV6Size is the size of a HostV6 in bytes.
+	HostV6Size = 20
+)
+
+// HostV6 is a host with an IPv6 address.
+type HostV6 struct {
+	// Address is the IPv6 address.
+	Address [16]byte
+	// Port is the port.
+	Port int32
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *HostV6) Encode(dst []byte) (int, error) {
+	if len(dst) < HostV6Size {
+		return 0, shortBuffer("HostV6", HostV6Size, len(dst))
+	}
+	p0 := (*[20]byte)(dst)
+	*(*[16]byte)(p0[0:16]) = m.Address
+	binary.BigEndian.PutUint32(p0[16:20], uint32(m.Port))
+	return HostV6Size, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *HostV6) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, HostV6Size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+HostV6Size])
+	return dst[:len(dst)+n], err
+}
+
+// HostV6View reads a HostV6 in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type HostV6View struct {
+	p *[HostV6Size]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *HostV6View) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a HostV6 and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *HostV6View) Parse(b []byte) error {
+	if len(b) < HostV6Size {
+		return truncated("HostV6", len(b), []span{{"Address", 0, 16}, {"Port", 16, 20}})
+	}
+	h := (*[HostV6Size]byte)(b)
+	v.p = h
+	return nil
+}
+
+// Address is the IPv6 address.
+func (v *HostV6View) Address() [16]byte {
+	return [16]byte(v.p[0:16])
+}
+
+// Port is the port.
+func (v *HostV6View) Port() int32 {
+	return int32(binary.BigEndian.Uint32(v.p[16:20]))
+}
+
+// Constants of StoredID.
+const (
+	// StoredIDMinSize is the size in bytes of the smallest StoredID.
+	StoredIDMinSize = 8
+)
+
+// StoredID names a stored message: Java's tools write it in upper-case hex. It
+// stands in no file.
+type StoredID struct {
+	// StoreHost is the message's StoreHost.
+	StoreHost []byte
+	// PhysicalOffset is the message's place in the log.
+	PhysicalOffset int64
+}
+
+// Size returns the number of bytes that Encode writes.
+func (m *StoredID) Size() int {
+	n := StoredIDMinSize + len(m.StoreHost)
+	return n
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *StoredID) Encode(dst []byte) (int, error) {
+	a1 := 0 + len(m.StoreHost)
+	if len(dst) < a1+8 {
+		return 0, shortBuffer("StoredID", a1+8, len(dst))
+	}
+	dst = dst[:a1+8]
+	copy(dst[0:], m.StoreHost)
+	p1 := (*[8]byte)(dst[a1:])
+	binary.BigEndian.PutUint64(p1[0:8], uint64(m.PhysicalOffset))
+	return a1 + 8, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *StoredID) Append(dst []byte) ([]byte, error) {
+	size := m.Size()
+	dst = grow(dst, size)
+	n, err := m.Encode(dst[len(dst) : len(dst)+size])
+	return dst[:len(dst)+n], err
+}
+
+// StoredIDView reads a StoredID in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type StoredIDView struct {
+	b  []byte
+	a1 int
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *StoredIDView) Bytes() []byte {
+	return v.b
+}
+
+// Parse checks that b is a StoredID, to its end, and makes v a view of it.
+// The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *StoredIDView) Parse(b []byte) error {
+	if len(b)-8 < 0 {
+		return truncated("StoredID", len(b), []span{{"PhysicalOffset", 0, 8}})
+	}
+	a1 := len(b) - 8
+	if len(b) < a1+8 {
+		return truncated("StoredID", len(b), []span{{"PhysicalOffset", a1, a1 + 8}})
+	}
+	v.b = b[: a1+8 : a1+8]
+	v.a1 = a1
+	return nil
+}
+
+// StoreHost is the message's StoreHost.
+func (v *StoredIDView) StoreHost() []byte {
+	return v.b[0:v.a1:v.a1]
+}
+
+// PhysicalOffset is the message's place in the log.
+func (v *StoredIDView) PhysicalOffset() int64 {
+	return int64(binary.BigEndian.Uint64(v.b[v.a1 : v.a1+8]))
 }
 
 // Constants of SubMessage.

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
@@ -146,7 +145,7 @@ func TestEncodeClearsTheReserve(t *testing.T) {
 // error to say which field it was.
 func TestParseNamesTheField(t *testing.T) {
 	put32 := func(at int, x uint32) func([]byte) []byte {
-		return func(b []byte) []byte { binary.BigEndian.PutUint32(b[at:], x); return b }
+		return func(b []byte) []byte { putBE(b[at:at+4], uint64(x)); return b }
 	}
 	put8 := func(at int, x byte) func([]byte) []byte {
 		return func(b []byte) []byte { b[at] = x; return b }
@@ -205,7 +204,7 @@ func TestParseNamesTheField(t *testing.T) {
 }
 
 func TestPatch(t *testing.T) {
-	for _, flag := range []int32{0, SysFlagBornHostV6, SysFlagStoreHostV6, SysFlagBornHostV6 | SysFlagStoreHostV6} {
+	for _, flag := range []SysFlag{0, SysFlagBornHostV6, SysFlagStoreHostV6, SysFlagBornHostV6 | SysFlagStoreHostV6} {
 		m := example(0)
 		m.SysFlag = flag
 		if flag&SysFlagBornHostV6 != 0 {

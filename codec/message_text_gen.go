@@ -72,7 +72,10 @@ func (v *MessageView) appendValue(dst []byte, i int, asJSON bool) []byte {
 	case 6:
 		return strconv.AppendInt(dst, int64(v.PhysicalOffset()), 10)
 	case 7:
-		return strconv.AppendInt(dst, int64(v.SysFlag()), 10)
+		if asJSON {
+			return appendFlagList(dst, v.SysFlag().String())
+		}
+		return v.SysFlag().appendText(dst)
 	case 8:
 		return strconv.AppendInt(dst, int64(v.BornTimestamp()), 10)
 	case 9:
@@ -262,6 +265,302 @@ func (v *BlankView) describe(prefix string, base int, yield func(FieldInfo) bool
 // describeBlank is the function of Blank in Records.
 func describeBlank(b []byte, yield func(FieldInfo) bool) (int, error) {
 	var v BlankView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *HostV4View) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Address", 0, 4
+	case 1:
+		return "Port", 4, 8
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *HostV4View) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		x := v.Address()
+		return appendHex(dst, x[:])
+	case 1:
+		return strconv.AppendInt(dst, int64(v.Port()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *HostV4View) AppendText(dst []byte) []byte {
+	dst = append(dst, "HostV4{"...)
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *HostV4View) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *HostV4View) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *HostV4View) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *HostV4View) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 2 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeHostV4 is the function of HostV4 in Records.
+func describeHostV4(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v HostV4View
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *HostV6View) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Address", 0, 16
+	case 1:
+		return "Port", 16, 20
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *HostV6View) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		x := v.Address()
+		return appendHex(dst, x[:])
+	case 1:
+		return strconv.AppendInt(dst, int64(v.Port()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *HostV6View) AppendText(dst []byte) []byte {
+	dst = append(dst, "HostV6{"...)
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *HostV6View) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *HostV6View) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *HostV6View) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *HostV6View) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 2 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeHostV6 is the function of HostV6 in Records.
+func describeHostV6(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v HostV6View
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
+func (v *StoredIDView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "StoreHost", 0, v.a1
+	case 1:
+		return "PhysicalOffset", v.a1, v.a1 + 8
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *StoredIDView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return appendHex(dst, v.StoreHost())
+	case 1:
+		return strconv.AppendInt(dst, int64(v.PhysicalOffset()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *StoredIDView) AppendText(dst []byte) []byte {
+	dst = append(dst, "StoredID{"...)
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *StoredIDView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *StoredIDView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 2 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *StoredIDView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *StoredIDView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 2 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeStoredID is the function of StoredID in Records.
+func describeStoredID(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v StoredIDView
 	if err := v.Parse(b); err != nil {
 		return 0, err
 	}

@@ -666,8 +666,9 @@ const (
 )
 
 // MessageIndexKey is the key of an index entry in rocksdbstore. It is no key of
-// this language, since Java does not keep its separator out of what stands
-// between.
+// this language: a message's keys and tags may hold the "@" that ends them, so
+// that nothing tells the parts of the text; and of two texts of which one begins
+// with the other, the first byte of an offset decides which comes first.
 type MessageIndexKey struct {
 	// Hour is the store time in epoch milliseconds, cut down to the hour.
 	Hour int64
@@ -829,6 +830,69 @@ func (v *MessageIndexValueView) Parse(b []byte) error {
 
 // StoreTime is the time of storing, in epoch milliseconds.
 func (v *MessageIndexValueView) StoreTime() int64 {
+	return int64(binary.BigEndian.Uint64(v.p[0:8]))
+}
+
+// Constants of MarkValue.
+const (
+	// MarkValueSize is the size of a MarkValue in bytes.
+	MarkValueSize = 8
+)
+
+// MarkValue is how far a part of rocksdbstore has come. Its keys are texts:
+// "lastOffsetPy" and "lastStoreTimeStamp" of the index, "lastOffsetPy" of the
+// prepared messages, "sys_topic_scan_offset_checkpoint" and "timeline_checkpoint"
+// of the timers.
+type MarkValue struct {
+	// Mark is a place in the log or a queue, or a time in epoch milliseconds.
+	Mark int64
+}
+
+// Encode writes the record into the front of dst and returns its size. It
+// allocates nothing. The error is a *FieldError if a field is not legal or dst
+// is too short; dst is then as it was.
+func (m *MarkValue) Encode(dst []byte) (int, error) {
+	if len(dst) < MarkValueSize {
+		return 0, shortBuffer("MarkValue", MarkValueSize, len(dst))
+	}
+	p0 := (*[8]byte)(dst)
+	binary.BigEndian.PutUint64(p0[0:8], uint64(m.Mark))
+	return MarkValueSize, nil
+}
+
+// Append appends the record to dst, which grows if it has to, and returns it. The
+// error is that of Encode; dst is then as it was.
+func (m *MarkValue) Append(dst []byte) ([]byte, error) {
+	dst = grow(dst, MarkValueSize)
+	n, err := m.Encode(dst[len(dst) : len(dst)+MarkValueSize])
+	return dst[:len(dst)+n], err
+}
+
+// MarkValueView reads a MarkValue in place: it aliases the bytes that Parse was given and
+// holds while they do. Its accessors may be called after Parse returned nil.
+type MarkValueView struct {
+	p *[MarkValueSize]byte
+}
+
+// Bytes returns the whole record, which aliases the input of Parse.
+func (v *MarkValueView) Bytes() []byte {
+	return v.p[:]
+}
+
+// Parse checks that b starts with a MarkValue and makes v a view of it. b may be
+// longer than the record. The error is a *FieldError that names the first field
+// that is wrong; v is then as it was. Parse allocates only for an error.
+func (v *MarkValueView) Parse(b []byte) error {
+	if len(b) < MarkValueSize {
+		return truncated("MarkValue", len(b), []span{{"Mark", 0, 8}})
+	}
+	h := (*[MarkValueSize]byte)(b)
+	v.p = h
+	return nil
+}
+
+// Mark is a place in the log or a queue, or a time in epoch milliseconds.
+func (v *MarkValueView) Mark() int64 {
 	return int64(binary.BigEndian.Uint64(v.p[0:8]))
 }
 

@@ -1438,6 +1438,174 @@ func BenchmarkMessageIndexValueParse(b *testing.B) {
 	}
 }
 
+// markValueOf reads every field of a view.
+func markValueOf(v *MarkValueView) MarkValue {
+	m := MarkValue{
+		Mark: v.Mark(),
+	}
+	return m
+}
+
+// randomMarkValue returns a legal record.
+func randomMarkValue(r *rand.Rand) MarkValue {
+	var m MarkValue
+	m.Mark = int64(randomInt(r, -9223372036854775808, 9223372036854775807))
+	return m
+}
+
+// holdMarkValue parses b, whatever it is: an error names a field, every accessor works, and
+// what Parse accepts Encode gives back byte for byte.
+func holdMarkValue(t testing.TB, b []byte) {
+	t.Helper()
+	var v MarkValueView
+	if err := v.Parse(b); err != nil {
+		requireFieldError(t, err, "MarkValue")
+		return
+	}
+	if len(v.Bytes()) > len(b) {
+		t.Fatalf("a view of %d of %d bytes", len(v.Bytes()), len(b))
+	}
+	m := markValueOf(&v)
+	requireJSON(t, v.AppendJSON(nil))
+	end := 0
+	v.Describe(func(f FieldInfo) bool {
+		if f.Offset < 0 || f.Offset+f.Size > len(v.Bytes()) {
+			t.Errorf("%+v lies outside", f)
+		}
+		end = max(end, f.Offset+f.Size)
+		return true
+	})
+	if end != len(v.Bytes()) {
+		t.Errorf("the fields end at %d of %d", end, len(v.Bytes()))
+	}
+	again := make([]byte, MarkValueSize)
+	if _, err := m.Encode(again); err != nil {
+		t.Fatalf("Encode of what Parse accepted: %v", err)
+	}
+	if !bytes.Equal(again, v.Bytes()) {
+		t.Fatalf("encoded again:\n%x\nparsed:\n%x", again, v.Bytes())
+	}
+}
+
+// TestRandomMarkValue encodes and parses random records, cuts them off and flips their bits.
+func TestRandomMarkValue(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var want, front []byte
+	for i := range 20 {
+		m := randomMarkValue(r)
+		var err error
+		if want, err = m.Append(front); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if len(want) != MarkValueSize {
+			t.Fatalf("%d bytes, want %d", len(want), MarkValueSize)
+		}
+		var v MarkValueView
+		if err := v.Parse(want); err != nil || len(v.Bytes()) != len(want) {
+			t.Fatalf("%+v: %v in\n%x", m, err, want)
+		}
+		if got := markValueOf(&v); !reflect.DeepEqual(got, m) {
+			t.Fatalf("got  %+v\nwant %+v", got, m)
+		}
+		if i > 4 {
+			continue
+		}
+		for n := range want {
+			if err := new(MarkValueView).Parse(want[:n:n]); err == nil {
+				t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+			}
+		}
+		longer := append(bytes.Clone(want), 0xAA, 0xAA)
+		for bit := range 8 * len(want) {
+			longer[bit/8] ^= 1 << (bit % 8)
+			holdMarkValue(t, longer)
+			longer[bit/8] ^= 1 << (bit % 8)
+		}
+		if i > 0 {
+			continue
+		}
+		requireNoAllocs(t, func() {
+			m.Encode(want)
+			v.Parse(want)
+			v.Mark()
+		})
+	}
+}
+
+// FuzzMarkValueParse: no input makes Parse panic, an error names a field, and what
+// Parse accepts Encode gives back byte for byte.
+func FuzzMarkValueParse(f *testing.F) {
+	f.Add(make([]byte, MarkValueSize))
+	f.Add(readGolden(f, "mark_value"))
+	f.Fuzz(func(t *testing.T, b []byte) { holdMarkValue(t, b) })
+}
+
+// sampleMarkValue is the record of testdata/mark_value.golden.
+func sampleMarkValue() MarkValue {
+	return MarkValue{
+		Mark: 4211,
+	}
+}
+
+// TestGoldenMarkValue encodes and parses the record of testdata/mark_value.golden.
+func TestGoldenMarkValue(t *testing.T) {
+	m := sampleMarkValue()
+	want := readGolden(t, "mark_value")
+	got := make([]byte, MarkValueSize)
+	if n, err := m.Encode(got); err != nil || n != len(got) {
+		t.Fatalf("Encode = %d, %v, want %d", n, err, len(got))
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Encode gives\n%x\nwant\n%x", got, want)
+	}
+	if _, err := m.Encode(got[:len(got)-1]); err == nil {
+		t.Error("Encode fits into a buffer that is a byte too short")
+	}
+	var v MarkValueView
+	if err := v.Parse(want); err != nil || !bytes.Equal(v.Bytes(), want) {
+		t.Fatalf("Parse = %v", err)
+	}
+	if v.Mark() != m.Mark {
+		t.Errorf("Mark = %v, want %v", v.Mark(), m.Mark)
+	}
+	for n := range want {
+		if err := new(MarkValueView).Parse(want[:n:n]); err == nil {
+			t.Fatalf("Parse accepts %d of %d bytes", n, len(want))
+		}
+	}
+	longer := append(bytes.Clone(want), 0xAA, 0xAA)
+	for bit := range 8 * len(want) {
+		longer[bit/8] ^= 1 << (bit % 8)
+		holdMarkValue(t, longer)
+		longer[bit/8] ^= 1 << (bit % 8)
+	}
+	requireNoAllocs(t, func() {
+		m.Encode(got)
+		v.Parse(got)
+		v.Mark()
+	})
+}
+
+// BenchmarkMarkValueEncode encodes the record of testdata/mark_value.golden.
+func BenchmarkMarkValueEncode(b *testing.B) {
+	m := sampleMarkValue()
+	dst := make([]byte, MarkValueSize)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Encode(dst)
+	}
+}
+
+// BenchmarkMarkValueParse parses the record of testdata/mark_value.golden.
+func BenchmarkMarkValueParse(b *testing.B) {
+	src := readGolden(b, "mark_value")
+	var v MarkValueView
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Parse(src)
+	}
+}
+
 // delayKeyOf reads every field of a view.
 func delayKeyOf(v *DelayKeyView) DelayKey {
 	m := DelayKey{

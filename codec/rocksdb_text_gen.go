@@ -737,6 +737,100 @@ func describeMessageIndexValue(b []byte, yield func(FieldInfo) bool) (int, error
 }
 
 // field returns the name of field i and its place; "" if it is not there.
+func (v *MarkValueView) field(i int) (name string, at, end int) {
+	switch i {
+	case 0:
+		return "Mark", 0, 8
+	}
+	return "", 0, 0
+}
+
+// appendValue appends the value of field i as text or as JSON.
+func (v *MarkValueView) appendValue(dst []byte, i int, asJSON bool) []byte {
+	switch i {
+	case 0:
+		return strconv.AppendInt(dst, int64(v.Mark()), 10)
+	}
+	return dst
+}
+
+// AppendText appends the record as one line of text, as String returns it.
+func (v *MarkValueView) AppendText(dst []byte) []byte {
+	dst = append(dst, "MarkValue{"...)
+	comma := false
+	for i := range 1 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(dst, name...), ':')
+		dst = v.appendValue(dst, i, false)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// String returns the record as one line of text: bytes in hex digits, text in quotes.
+func (v *MarkValueView) String() string {
+	return string(v.AppendText(nil))
+}
+
+// AppendJSON appends the record as a JSON object: bytes as strings of hex digits,
+// text as strings, named values by name, flags as lists of names. Reserved bytes and
+// fields that are not there are left out.
+func (v *MarkValueView) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	comma := false
+	for i := range 1 {
+		name, _, _ := v.field(i)
+		if name == "" || name == "reserved" {
+			continue
+		}
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		dst = v.appendValue(dst, i, true)
+		comma = true
+	}
+	return append(dst, '}')
+}
+
+// Describe hands the fields to yield, in order, until that returns false, and returns
+// what it returned last. The entries of a group follow the group.
+func (v *MarkValueView) Describe(yield func(FieldInfo) bool) bool {
+	return v.describe("", 0, yield)
+}
+
+// describe is Describe for a view within another one.
+func (v *MarkValueView) describe(prefix string, base int, yield func(FieldInfo) bool) bool {
+	for i := range 1 {
+		name, at, end := v.field(i)
+		if name == "" {
+			continue
+		}
+		value := v.appendValue(nil, i, false)
+		if !yield(FieldInfo{prefix + name, base + at, end - at, string(value)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeMarkValue is the function of MarkValue in Records.
+func describeMarkValue(b []byte, yield func(FieldInfo) bool) (int, error) {
+	var v MarkValueView
+	if err := v.Parse(b); err != nil {
+		return 0, err
+	}
+	v.Describe(yield)
+	return len(v.Bytes()), nil
+}
+
+// field returns the name of field i and its place; "" if it is not there.
 func (v *DelayKeyView) field(i int) (name string, at, end int) {
 	switch i {
 	case 0:

@@ -4,6 +4,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"iter"
 )
@@ -14,6 +15,8 @@ const (
 	BoundSize = 64
 	// BoundMagic is the value of Magic that Encode writes.
 	BoundMagic uint32 = 0x534C4244
+	// BoundMagicOffset is where Magic starts, in bytes from the start of the record.
+	BoundMagicOffset = 0
 	// BoundVersion is the value of Version that Encode writes.
 	BoundVersion uint16 = 1
 )
@@ -534,6 +537,8 @@ const (
 	StateMinSize = 112
 	// StateMagic is the value of Magic that Encode writes.
 	StateMagic uint32 = 0x534C5354
+	// StateMagicOffset is where Magic starts, in bytes from the start of the record.
+	StateMagicOffset = 0
 	// StateVersion is the value of Version that Encode writes.
 	StateVersion uint16 = 1
 	// StateFlags is the value of Flags that Encode writes.
@@ -868,4 +873,140 @@ func (v *StateView) Cursors() CursorEntryViews {
 // Checksum returns the field of the same name.
 func (v *StateView) Checksum() uint32 {
 	return binary.BigEndian.Uint32(v.b[v.a3 : v.a3+4])
+}
+
+// Constants of BoundFile.
+const (
+	// BoundFileSize is the number of bytes of a BoundFile.
+	BoundFileSize = 8192
+	// BoundFileSlots is the number of its slots, BoundFileSlotSize that of the bytes of each.
+	BoundFileSlots    = 2
+	BoundFileSlotSize = 4096
+)
+
+// BoundFile is the file of the bound.
+//
+// It has 2 slots of 4096 bytes, each with a Bound. The valid one with the
+// largest Sequence holds; a write goes to another slot, so that a torn one spares it.
+type BoundFile struct{ b []byte }
+
+// OpenBoundFile returns b as a page. The error is a *FieldError if b is too short.
+func OpenBoundFile(b []byte) (BoundFile, error) {
+	if len(b) < BoundFileSize {
+		return BoundFile{}, truncated("BoundFile", len(b), []span{{"Bound", 0, BoundFileSize}})
+	}
+	return BoundFile{b[:BoundFileSize:BoundFileSize]}, nil
+}
+
+// Slot returns the bytes of slot i. It panics if there is none.
+func (g BoundFile) Slot(i int) []byte {
+	return g.b[i*BoundFileSlotSize : (i+1)*BoundFileSlotSize : (i+1)*BoundFileSlotSize]
+}
+
+// Newest makes v a view of the valid record with the largest Sequence and returns its
+// slot. Without one the error is that of the first slot with a newer version, else
+// that of the first slot; v is then as it was.
+func (g BoundFile) Newest(v *BoundView) (slot int, err error) {
+	slot = -1
+	for i := range BoundFileSlots {
+		var x BoundView
+		wrong := x.Parse(g.Slot(i))
+		switch {
+		case wrong == nil && (slot < 0 || x.Sequence() > v.Sequence()):
+			*v, slot = x, i
+		case wrong != nil && (err == nil || !errors.Is(err, ErrNewerVersion) && errors.Is(wrong, ErrNewerVersion)):
+			err = wrong
+		}
+	}
+	if slot >= 0 {
+		return slot, nil
+	}
+	return slot, err
+}
+
+// Next returns the slot that the next write goes to: the one behind the newest, or
+// the first one if none is valid.
+func (g BoundFile) Next() int {
+	var v BoundView
+	slot, _ := g.Newest(&v)
+	return (slot + 1) % BoundFileSlots
+}
+
+// Put writes m into slot i and fills the rest of the slot with zeros. The error is
+// that of Encode; the page is then as it was.
+func (g BoundFile) Put(i int, m *Bound) error {
+	b := g.Slot(i)
+	n, err := m.Encode(b)
+	if err == nil {
+		clear(b[n:])
+	}
+	return err
+}
+
+// Constants of StateFile.
+const (
+	// StateFileSize is the number of bytes of a StateFile.
+	StateFileSize = 131072
+	// StateFileSlots is the number of its slots, StateFileSlotSize that of the bytes of each.
+	StateFileSlots    = 2
+	StateFileSlotSize = 65536
+)
+
+// StateFile is the file of the state, and that of the cursors.
+//
+// It has 2 slots of 65536 bytes, each with a State. The valid one with the
+// largest Sequence holds; a write goes to another slot, so that a torn one spares it.
+type StateFile struct{ b []byte }
+
+// OpenStateFile returns b as a page. The error is a *FieldError if b is too short.
+func OpenStateFile(b []byte) (StateFile, error) {
+	if len(b) < StateFileSize {
+		return StateFile{}, truncated("StateFile", len(b), []span{{"State", 0, StateFileSize}})
+	}
+	return StateFile{b[:StateFileSize:StateFileSize]}, nil
+}
+
+// Slot returns the bytes of slot i. It panics if there is none.
+func (g StateFile) Slot(i int) []byte {
+	return g.b[i*StateFileSlotSize : (i+1)*StateFileSlotSize : (i+1)*StateFileSlotSize]
+}
+
+// Newest makes v a view of the valid record with the largest Sequence and returns its
+// slot. Without one the error is that of the first slot with a newer version, else
+// that of the first slot; v is then as it was.
+func (g StateFile) Newest(v *StateView) (slot int, err error) {
+	slot = -1
+	for i := range StateFileSlots {
+		var x StateView
+		wrong := x.Parse(g.Slot(i))
+		switch {
+		case wrong == nil && (slot < 0 || x.Sequence() > v.Sequence()):
+			*v, slot = x, i
+		case wrong != nil && (err == nil || !errors.Is(err, ErrNewerVersion) && errors.Is(wrong, ErrNewerVersion)):
+			err = wrong
+		}
+	}
+	if slot >= 0 {
+		return slot, nil
+	}
+	return slot, err
+}
+
+// Next returns the slot that the next write goes to: the one behind the newest, or
+// the first one if none is valid.
+func (g StateFile) Next() int {
+	var v StateView
+	slot, _ := g.Newest(&v)
+	return (slot + 1) % StateFileSlots
+}
+
+// Put writes m into slot i and fills the rest of the slot with zeros. The error is
+// that of Encode; the page is then as it was.
+func (g StateFile) Put(i int, m *State) error {
+	b := g.Slot(i)
+	n, err := m.Encode(b)
+	if err == nil {
+		clear(b[n:])
+	}
+	return err
 }

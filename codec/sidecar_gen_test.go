@@ -1061,3 +1061,69 @@ func BenchmarkStateParse(b *testing.B) {
 		v.Parse(src)
 	}
 }
+
+// TestBoundFileSlots: the newest record that is whole is found, and never the next one to be overwritten.
+func TestBoundFileSlots(t *testing.T) {
+	page, err := OpenBoundFile(make([]byte, BoundFileSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenBoundFile(make([]byte, BoundFileSize-1)); err == nil {
+		t.Error("a page may be short")
+	}
+	var v BoundView
+	if slot, err := page.Newest(&v); err == nil || slot != -1 || page.Next() != 0 {
+		t.Fatalf("an empty page: %d, %v", slot, err)
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range uint64(BoundFileSlots * 2) {
+		m := randomBound(r)
+		m.Sequence = 0 + i
+		next := page.Next()
+		if err := page.Put(next, &m); err != nil {
+			t.Fatal(err)
+		}
+		if slot, err := page.Newest(&v); err != nil || slot != next || v.Sequence() != m.Sequence {
+			t.Fatalf("wrote slot %d, found %d, %v", next, slot, err)
+		}
+	}
+	torn := page.Next()
+	newest, _ := page.Newest(&v)
+	page.Slot(torn)[0] ^= 1
+	if slot, err := page.Newest(&v); err != nil || slot != newest {
+		t.Errorf("a torn slot %d hides slot %d: %d, %v", torn, newest, slot, err)
+	}
+}
+
+// TestStateFileSlots: the newest record that is whole is found, and never the next one to be overwritten.
+func TestStateFileSlots(t *testing.T) {
+	page, err := OpenStateFile(make([]byte, StateFileSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStateFile(make([]byte, StateFileSize-1)); err == nil {
+		t.Error("a page may be short")
+	}
+	var v StateView
+	if slot, err := page.Newest(&v); err == nil || slot != -1 || page.Next() != 0 {
+		t.Fatalf("an empty page: %d, %v", slot, err)
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range uint64(StateFileSlots * 2) {
+		m := randomState(r)
+		m.Sequence = 0 + i
+		next := page.Next()
+		if err := page.Put(next, &m); err != nil {
+			t.Fatal(err)
+		}
+		if slot, err := page.Newest(&v); err != nil || slot != next || v.Sequence() != m.Sequence {
+			t.Fatalf("wrote slot %d, found %d, %v", next, slot, err)
+		}
+	}
+	torn := page.Next()
+	newest, _ := page.Newest(&v)
+	page.Slot(torn)[0] ^= 1
+	if slot, err := page.Newest(&v); err != nil || slot != newest {
+		t.Errorf("a torn slot %d hides slot %d: %d, %v", torn, newest, slot, err)
+	}
+}

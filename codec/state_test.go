@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"reflect"
@@ -82,7 +81,7 @@ func TestStateRefuses(t *testing.T) {
 func TestNewerVersion(t *testing.T) {
 	b := stateBytes(t, sampleState())
 	b[5] = 2
-	binary.BigEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+	putBE(b[len(b)-4:], uint64(crc32.Checksum(b[:len(b)-4], castagnoli)))
 	if err := ParseState(b, new(State)); !errors.Is(err, ErrNewerVersion) {
 		t.Errorf("ParseState = %v", err)
 	}
@@ -123,10 +122,10 @@ func FuzzParseState(f *testing.F) {
 		// lengths allow it.
 		const headerSize = StateMinSize - 4
 		if len(b) >= StateMinSize {
-			n := min(uint(binary.BigEndian.Uint32(b[headerSize-4:])), uint(len(b)-StateMinSize))
+			n := min(uint(getBE(b[headerSize-4:headerSize])), uint(len(b)-StateMinSize))
 			end := headerSize + int(n)
 			b = bytes.Clone(b)
-			binary.BigEndian.PutUint32(b[end:], crc32.Checksum(b[:end], castagnoli))
+			putBE(b[end:end+4], uint64(crc32.Checksum(b[:end], castagnoli)))
 		}
 		var s State
 		if err := ParseState(b, &s); err != nil {

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -73,6 +74,51 @@ func TestString(t *testing.T) {
 	}
 	if got := string(v.AppendJSON(nil)); !strings.Contains(got, `"Mark":["Default","Roll","0x40"]`) {
 		t.Errorf("JSON %s", got)
+	}
+}
+
+// TestRecordViews: the table reads records by name.
+func TestRecordViews(t *testing.T) {
+	golden := map[string]string{"Message": "message_v1", "QueueUnit": "queue_unit", "QueueKey": "queue_key"}
+	for _, r := range Records() {
+		if file := golden[r.Name]; file != "" {
+			b := readGolden(t, file)
+			v, err := r.View(b)
+			if err != nil || string(v.Bytes()) != string(b) || !strings.HasPrefix(string(v.AppendText(nil)), r.Name+"{") {
+				t.Errorf("%s: %v, %v", r.Name, v, err)
+			}
+			if r.Fixed != (r.Name == "QueueUnit") {
+				t.Errorf("%s is of one size: %v", r.Name, r.Fixed)
+			}
+		}
+		v, err := r.View(nil)
+		var e *FieldError
+		if r.MinSize > 0 && (v != nil || !errors.As(err, &e) || e.Record != r.Name) {
+			t.Errorf("%s of no bytes: %v, %v", r.Name, v, err)
+		}
+	}
+}
+
+// TestSysFlagNames: a message's flags are printed by name, those of others as
+// bits.
+func TestSysFlagNames(t *testing.T) {
+	var v MessageView
+	if err := v.Parse(readGolden(t, "message_v2_ipv6")); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.String(); !strings.Contains(got, " SysFlag:Transaction=Commit|BornHostV6|StoreHostV6 ") {
+		t.Errorf("%s", got)
+	}
+	if got := string(v.AppendJSON(nil)); !strings.Contains(got, `"SysFlag":["Transaction=Commit","BornHostV6","StoreHostV6"]`) {
+		t.Errorf("%s", got)
+	}
+	for flag, want := range map[SysFlag]string{
+		0: "0", SysFlagCompressed | SysFlagCompressionLZ4: "Compressed|Compression=LZ4", 0x400: "Compression=0x400",
+		-0x80000000 | SysFlagTransactionPrepared: "Transaction=Prepared|0x80000000",
+	} {
+		if got := flag.String(); got != want {
+			t.Errorf("%#x is %s, want %s", uint32(flag), got, want)
+		}
 	}
 }
 

@@ -284,6 +284,8 @@ const (
 	TimerBlankZero int64 = 0
 	// TimerBlankMagic is the value of Magic that Encode writes.
 	TimerBlankMagic uint32 = 0xCBD43194
+	// TimerBlankMagicOffset is where Magic starts, in bytes from the start of the record.
+	TimerBlankMagicOffset = 12
 )
 
 // TimerBlank fills the end of a file of the timer log.

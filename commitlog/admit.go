@@ -92,7 +92,8 @@ func (l *Log) refusal(p *prepared) (string, error) {
 	}
 	size := int64(len(p.buf))
 	need, inActive := size, size
-	if l.active == nil || l.tail+size+codec.BlankSize > l.active.end() {
+	rolls := l.active == nil || l.tail+size+codec.BlankSize > l.active.end()
+	if rolls {
 		if l.active != nil {
 			need += l.active.end() - l.tail
 			inActive = codec.BlankSize
@@ -122,6 +123,10 @@ func (l *Log) refusal(p *prepared) (string, error) {
 	}
 	if l.tail > durable && l.tail+need-durable > l.opt.MaxUnsynced {
 		return "bytes appended and not yet durable", nil
+	}
+	if rolls && l.nextGone() {
+		l.wantNext()
+		return "the next segment", nil
 	}
 	return "", nil
 }

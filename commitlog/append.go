@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/valyala/bytebufferpool"
-
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 )
@@ -68,13 +66,14 @@ func (l *Log) Submit(ctx context.Context, m *contract.Message, d contract.Durabi
 	if done == nil {
 		return reject(contract.StatusInvalidMessage, contract.KindInvalid, "no completion", nil)
 	}
-	buf := bytebufferpool.Get()
-	defer bytebufferpool.Put(buf)
+	pool := bufferPool(encodedSize(m))
+	buf := pool.Get()
+	defer pool.Put(buf)
 	now := l.clk.Now().UnixMilli()
 	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
 		return err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
+	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	if _, err := l.admit(ctx, &p, now, d, done); err != nil {
 		return err
 	}
@@ -100,15 +99,16 @@ func (l *Log) Append(ctx context.Context, m *contract.Message, d contract.Durabi
 	if err != nil {
 		return l.rejected(err), err
 	}
-	buf := bytebufferpool.Get()
+	pool := bufferPool(encodedSize(m))
+	buf := pool.Get()
 	now := l.clk.Now().UnixMilli()
 	if buf.B, err = l.encode(buf.B[:0], m, now); err != nil {
-		bytebufferpool.Put(buf)
+		pool.Put(buf)
 		return l.rejected(err), err
 	}
-	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(m.SysFlag), records: 1, buf: buf.B}
+	p := prepared{topic: m.Topic, queueID: m.QueueID, inQueue: countsInQueue(codec.SysFlag(m.SysFlag)), records: 1, buf: buf.B}
 	r, err := l.appendPrepared(ctx, &p, now, d)
-	bytebufferpool.Put(buf)
+	pool.Put(buf)
 	return r, err
 }
 
@@ -238,19 +238,24 @@ func (l *Log) AppendBatch(ctx context.Context, msgs []contract.Message, d contra
 	if err != nil {
 		return out, err
 	}
-	buf := bytebufferpool.Get()
-	defer bytebufferpool.Put(buf)
+	size := 0
+	for i := range msgs {
+		size += encodedSize(&msgs[i])
+	}
+	pool := bufferPool(size)
+	buf := pool.Get()
+	defer pool.Put(buf)
 	now := l.clk.Now().UnixMilli()
 	p := prepared{topic: msgs[0].Topic, queueID: msgs[0].QueueID, inQueue: true, records: len(msgs),
 		sizes: make([]int32, 0, len(msgs))}
-	b := buf.B[:0]
+	b := grow(buf.B[:0], size)[:0]
 	for i := range msgs {
 		m := &msgs[i]
 		if m.Topic != p.topic || m.QueueID != p.queueID {
 			return out, reject(contract.StatusInvalidMessage, contract.KindInvalid,
 				fmt.Sprintf("message %d is for %s/%d, the batch for %s/%d", i, m.Topic, m.QueueID, p.topic, p.queueID), nil)
 		}
-		if m.SysFlag&codec.SysFlagTransactionMask != 0 {
+		if codec.SysFlag(m.SysFlag)&codec.SysFlagTransaction != 0 {
 			return out, reject(contract.StatusInvalidMessage, contract.KindInvalid,
 				fmt.Sprintf("message %d is part of a transaction; a batch cannot hold one", i), nil)
 		}

@@ -221,7 +221,7 @@ func TestRollEdge(t *testing.T) {
 			if left >= codec.BlankSize {
 				mark = peek(t, sim, 0, int64(edge.End), 8)
 			}
-			if be32(mark[4:]) != codec.BlankMagic {
+			if _, magic, _ := codec.PeekMessage(mark); magic != codec.BlankMagic {
 				t.Fatalf("%v, %d bytes left: no mark: %x", path, left, mark)
 			}
 			readBack(t, log, after, &contract.Message{Topic: "T", Body: []byte("after")})

@@ -65,6 +65,38 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// Few large records and batches among many small records take no memory either:
+// a pool that learns which sizes are common must not learn it of all together.
+func TestAllocsOfMixedSizes(t *testing.T) {
+	r := openRig(t, benchOptions(t, WriteMmap))
+	defer r.close(true)
+	append1 := func(m *contract.Message) {
+		if _, err := r.log.Append(context.Background(), m, contract.DurabilityMemory); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sized := func(n int) *contract.Message { return &contract.Message{Topic: "T", Body: make([]byte, n)} }
+	small, large := sized(100), sized(64<<10)
+	batch := make([]contract.Message, 64)
+	for i := range batch {
+		batch[i] = *sized(1 << 10)
+	}
+	receipts := make([]contract.Receipt, 0, len(batch))
+	for range 45_000 { // the pool learns at every 42,000th buffer
+		append1(small)
+	}
+	if n := testing.AllocsPerRun(100, func() { append1(large) }); n != 0 && !raceEnabled {
+		t.Errorf("a large record among small ones: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := r.log.AppendBatch(context.Background(), batch, contract.DurabilityMemory, receipts); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 && !raceEnabled { // the sizes of its records
+		t.Errorf("a batch among single records: %v allocations", n)
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {
 		name string

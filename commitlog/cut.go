@@ -11,15 +11,10 @@ import (
 // stand on the disk, and returns it. If the cut's own sync fails, the page cache
 // shows zeros where the disk does not: the next recovery then zeroes as far
 // again.
-func (l *Log) noteWritten(end, window int64) (int64, error) {
+func (l *Log) noteWritten(end, window int64, rest remains) (int64, error) {
 	written := max(l.side.bound.Appended, end)
-	for _, seg := range l.segs.Load().segs {
-		if seg.end() <= end {
-			continue
-		}
-		if last := lastNonZero(seg.file.Bytes()); last >= 0 {
-			written = max(written, seg.base+int64(last)+1)
-		}
+	for base, r := range rest {
+		written = max(written, base+r.end)
 	}
 	if written == l.side.bound.Appended {
 		return written, nil
@@ -35,13 +30,14 @@ func (l *Log) noteWritten(end, window int64) (int64, error) {
 // leaves no gap, then the rest of that one. A segment of zeros becomes a spare;
 // one with bytes is set aside. written is how far bytes may have been written:
 // up to there zeros are written even over zeros, as those may be in memory only.
-func (l *Log) cutTail(ctx context.Context, end, written int64) error {
+// rest is what is not zero there now.
+func (l *Log) cutTail(ctx context.Context, end, written int64, rest remains) error {
 	list := l.segs.Load()
 	n := len(list.segs)
 	for ; n > 0 && list.segs[n-1].base > end; n-- {
 		seg := list.segs[n-1]
-		if last := lastNonZero(seg.file.Bytes()); last >= 0 {
-			l.noteCut(end, seg.base+int64(last)+1)
+		if r := rest.of(seg); r.end > 0 {
+			l.noteCut(end, seg.base+r.end)
 			to, err := l.setAside(seg)
 			if err != nil {
 				return err
@@ -69,9 +65,9 @@ func (l *Log) cutTail(ctx context.Context, end, written int64) error {
 	}
 	seg := list.segs[n-1]
 	from, to := end-seg.base, min(written, seg.end())-seg.base
-	if last := lastNonZero(seg.file.Bytes()[from:]); last >= 0 {
-		l.noteCut(end, end+int64(last)+1)
-		to = max(to, from+int64(last)+1)
+	if r := rest.of(seg); r.end > 0 {
+		l.noteCut(end, seg.base+r.end)
+		to = max(to, r.end)
 	}
 	return mmap.Zero(ctx, seg.file.Handle(), from, to-from)
 }

@@ -12,9 +12,9 @@ import (
 
 // countsInQueue reports whether a record with these flags takes a place in its
 // queue: prepared and rolled back ones do not.
-func countsInQueue(sysFlag int32) bool {
-	t := sysFlag & codec.SysFlagTransactionMask
-	return t != codec.TransactionPrepared && t != codec.TransactionRollback
+func countsInQueue(sysFlag codec.SysFlag) bool {
+	t := sysFlag & codec.SysFlagTransaction
+	return t != codec.SysFlagTransactionPrepared && t != codec.SysFlagTransactionRollback
 }
 
 // prepared is one record, or a batch of them, encoded but for its late fields.
@@ -104,7 +104,7 @@ func (l *Log) encode(dst []byte, m *contract.Message, now int64) ([]byte, error)
 		Magic:                     codec.MessageMagicV1,
 		QueueID:                   m.QueueID,
 		Flag:                      m.Flag,
-		SysFlag:                   m.SysFlag &^ (codec.SysFlagBornHostV6 | codec.SysFlagStoreHostV6),
+		SysFlag:                   codec.SysFlag(m.SysFlag) &^ (codec.SysFlagBornHostV6 | codec.SysFlagStoreHostV6),
 		BornTimestamp:             m.BornTimestamp,
 		ReconsumeTimes:            m.ReconsumeTimes,
 		PreparedTransactionOffset: m.PreparedTransactionOffset,
@@ -161,7 +161,7 @@ func grow(b []byte, n int) []byte {
 }
 
 // host appends h, or the store's own host if h is zero.
-func (l *Log) host(dst []byte, h contract.Host, v6 int32, sysFlag *int32) []byte {
+func (l *Log) host(dst []byte, h contract.Host, v6 codec.SysFlag, sysFlag *codec.SysFlag) []byte {
 	if h == (contract.Host{}) {
 		h = l.opt.StoreHost
 	}

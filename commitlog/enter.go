@@ -1,7 +1,6 @@
 package commitlog
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/stratalog/stratalog/codec"
@@ -63,22 +62,17 @@ func (l *Log) lastRecordTime(seg *segment, end int64) (int64, bool) {
 		if err := seg.file.Populate(int64(lo), int64(hi-lo)); err != nil {
 			return 0, false
 		}
-		// A magic may straddle the edge of two pieces.
-		for piece := b[lo:min(hi+len(magicPrefix)-1, last)]; ; {
-			hit := bytes.LastIndex(piece, magicPrefix)
-			if hit < 0 {
-				break
-			}
-			piece = piece[:hit+len(magicPrefix)-1]
-			at := lo + hit - 4
-			if at < 0 {
-				continue
-			}
+		// What is behind hi was brought in before: a magic there is looked at, too.
+		piece := b[lo:last]
+		for hit := codec.FindLastMessage(piece, hi-lo); hit >= 0; hit = codec.FindLastMessage(piece, hit) {
+			at := lo + hit
 			off := seg.base + int64(at)
-			if kind, size, _ := examine(&v, b[at:], off, ranges.contains(off)); kind != placeRecord || at+size > last {
+			kind, size, _ := examine(&v, b[at:], off, ranges.contains(off))
+			if kind != placeRecord || at+size > last {
 				continue
-			} else if rest := b[at+size:]; at+size == last ||
-				end == seg.end() && int(be32(rest)) == len(rest) && be32(rest[4:]) == codec.BlankMagic {
+			}
+			total, magic, _ := codec.PeekMessage(b[at+size:])
+			if at+size == last || end == seg.end() && magic == codec.BlankMagic && int(total) == len(b)-at-size {
 				return v.StoreTimestamp(), true
 			}
 		}

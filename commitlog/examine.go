@@ -1,8 +1,6 @@
 package commitlog
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 
 	"github.com/stratalog/stratalog/codec"
@@ -48,16 +46,22 @@ func (r ourRanges) contains(off int64) bool {
 	return false
 }
 
+// endAt leaves nothing at or behind end in the ranges.
+func (r ourRanges) endAt(end contract.Offset) {
+	for i := range r {
+		r[i].End = min(r[i].End, end)
+	}
+}
+
 // examine judges the bytes b, which run from off to the end of its segment.
 // With ours set, the record must carry an exact, right checksum. On
 // placeRecord v holds the record and size its length; on placeBlank size is
 // what is left of the segment.
 func examine(v *codec.MessageView, b []byte, off int64, ours bool) (kind placeKind, size int, err error) {
-	if len(b) < codec.BlankSize {
-		return placeInvalid, 0, errSegmentRest
-	}
-	total, magic := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	total, magic, ok := codec.PeekMessage(b)
 	switch {
+	case !ok:
+		return placeInvalid, 0, errSegmentRest
 	case total == 0 && magic == 0:
 		return placeZero, 0, nil
 	case total == 0 || magic == 0:
@@ -170,7 +174,8 @@ func (s *scanner) populate(rel int64) bool {
 	size := s.seg.file.Size()
 	need := min(rel+codec.BlankSize, size)
 	if need <= s.populated && size-rel >= codec.BlankSize {
-		need = min(rel+int64(be32(s.seg.file.Bytes()[rel:])), size)
+		total, _, _ := codec.PeekMessage(s.seg.file.Bytes()[rel:])
+		need = min(rel+int64(total), size)
 	}
 	if need <= s.populated {
 		return true
@@ -218,85 +223,69 @@ const (
 	behindCount
 )
 
-var zeroBlock [64 << 10]byte
-
-// firstNonZero returns the index of the first byte of b that is not zero, or -1.
-func firstNonZero(b []byte) int {
-	for base := 0; base < len(b); base += len(zeroBlock) {
-		piece := b[base:min(base+len(zeroBlock), len(b))]
-		if bytes.Equal(piece, zeroBlock[:len(piece)]) {
-			continue
-		}
-		for i, x := range piece {
-			if x != 0 {
-				return base + i
-			}
-		}
-	}
-	return -1
-}
-
-// lastNonZero returns the index of the last byte of b that is not zero, or -1.
-func lastNonZero(b []byte) int {
-	for end := len(b); end > 0; end -= min(end, len(zeroBlock)) {
-		from := end - min(end, len(zeroBlock))
-		piece := b[from:end]
-		if bytes.Equal(piece, zeroBlock[:len(piece)]) {
-			continue
-		}
-		for i := len(piece) - 1; i >= 0; i-- {
-			if piece[i] != 0 {
-				return from + i
-			}
-		}
-	}
-	return -1
-}
-
-// magicPrefix is what both record magics start with, big-endian.
-var magicPrefix = []byte{0xDA, 0xA3, 0x20}
-
 // lookBehind tells what stands in the log at or behind x. window is the most
-// that was ever appended beyond durable.
-func lookBehind(list *segmentList, ranges ourRanges, x, window int64) (behind, error) {
+// that was ever appended beyond durable, rest what is not zero there.
+func lookBehind(list *segmentList, ranges ourRanges, x, window int64, rest remains) (behind, error) {
 	found := behindZeros
-	var v codec.MessageView
 	for _, seg := range list.segs {
-		if seg.end() <= x {
-			continue
+		if r := rest.of(seg); r.end > 0 {
+			b, err := lookInto(seg, ranges, max(x, seg.base)-seg.base, r, x+window)
+			if err != nil || b == behindFar {
+				return b, err
+			}
+			found = max(found, b)
 		}
-		b := seg.file.Bytes()
-		from := int(max(0, x-seg.base))
-		for piece := from; piece < len(b); piece += populatePiece {
-			n := min(populatePiece, len(b)-piece)
-			if err := seg.file.Populate(int64(piece), int64(n)); err != nil {
-				return found, err
+	}
+	return found, nil
+}
+
+// lookInto looks for records of seg that start at or behind from; r is where
+// its bytes there are not zero. A record that ends beyond far proves more.
+func lookInto(seg *segment, ranges ourRanges, from int64, r remain, far int64) (behind, error) {
+	found := behindGarbage
+	b := seg.file.Bytes()
+	from = max(from, r.start-3) // the first bytes of a record may be zeros
+	populated := from
+	populate := func(to int64) error {
+		for to = min(to, int64(len(b))); populated < to; populated += populatePiece {
+			if err := seg.file.Populate(populated, min(populatePiece, int64(len(b))-populated)); err != nil {
+				return err
 			}
 		}
-		if firstNonZero(b[from:]) < 0 {
-			continue
+		return nil
+	}
+	var v codec.MessageView
+	for i := from; i < r.end; {
+		to := min(i+populatePiece, r.end)
+		if err := populate(to); err != nil {
+			return found, err
 		}
-		found = max(found, behindGarbage)
-		for i := from; ; {
-			hit := bytes.Index(b[i:], magicPrefix)
-			if hit < 0 {
+		hit := codec.FindMessage(b[i:to])
+		if hit < 0 {
+			if to == r.end {
 				break
 			}
-			start := i + hit - 4
-			i += hit + 1
-			if start < from {
-				continue
-			}
-			off := seg.base + int64(start)
-			kind, size, _ := examine(&v, b[start:], off, ranges.contains(off))
-			if kind != placeRecord {
-				continue
-			}
-			if off+int64(size) > x+window {
-				return behindFar, nil
-			}
-			found = behindNear
+			i = to - codec.BlankSize + 1 // what is looked for may straddle the edge
+			continue
 		}
+		start := i + int64(hit)
+		i = start + 1
+		if err := populate(start + codec.BlankSize); err != nil {
+			return found, err
+		}
+		total, _, _ := codec.PeekMessage(b[start:])
+		if err := populate(start + int64(total)); err != nil {
+			return found, err
+		}
+		off := seg.base + start
+		kind, size, _ := examine(&v, b[start:], off, ranges.contains(off))
+		if kind != placeRecord {
+			continue
+		}
+		if off+int64(size) > far {
+			return behindFar, nil
+		}
+		found = behindNear
 	}
 	return found, nil
 }

@@ -166,12 +166,12 @@ func (l *Log) abandon() error {
 
 // maxRecord is the largest record, or batch of records, that is admitted.
 func (l *Log) maxRecord() int64 {
-	return min(int64(l.opt.MaxMessageSize)+64<<10, l.size-8)
+	return min(int64(l.opt.MaxMessageSize)+64<<10, l.size-codec.BlankSize)
 }
 
 // window is the most that is ever appended beyond durable: what recovery needs
 // to know to tell a torn tail from damage.
-func (l *Log) window() int64 { return max(l.opt.MaxUnsynced, 2*(l.maxRecord()+8)) }
+func (l *Log) window() int64 { return max(l.opt.MaxUnsynced, 2*(l.maxRecord()+codec.BlankSize)) }
 
 // Start begins background work under owner: commits, and the making of
 // segments ahead of need.

@@ -125,6 +125,14 @@ type Options struct {
 	// Unclean tells that the last owner did not close the store (the abort
 	// file was there).
 	Unclean bool
+	// Stranger tells that another program has owned the store since this log was
+	// opened last: it may have appended, and cut what it took for invalid.
+	Stranger bool
+	// Covered is where the record ends that the last entry of the queues leads to,
+	// as found; 0 if that is not known. A log that another program closed has an
+	// entry for all that was acknowledged: bytes behind that place are left from
+	// before a recovery of its own.
+	Covered contract.Offset
 	// Offsets gives the next queue offsets at open and after a cut; default:
 	// a scan of the whole log.
 	Offsets OffsetSource

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -99,7 +100,7 @@ func TestSpareInTheMakingHoldsNobodyUp(t *testing.T) {
 // After a close each sidecar file holds the same in both slots: damage to one of
 // them costs nothing.
 func TestOneSlotIsEnoughAfterClose(t *testing.T) {
-	for name, size := range map[string]int64{boundName: boundSlotSize, stateName: stateSlotSize, cursorsName: stateSlotSize} {
+	for name, size := range map[string]int64{boundName: codec.BoundFileSlotSize, stateName: codec.StateFileSlotSize, cursorsName: codec.StateFileSlotSize} {
 		for slot := range int64(2) {
 			sim := vfs.NewSim()
 			opt := smallOptions(sim, "/store")

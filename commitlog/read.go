@@ -256,11 +256,13 @@ func (s *segment) startsAt(off, end int64, ranges ourRanges) bool {
 // structure alone: a record whose place is at, or the end-of-segment mark; 0 if
 // it is neither.
 func stepOver(b []byte, at int64) int64 {
-	if len(b) < codec.BlankSize {
+	size, magic, ok := codec.PeekMessage(b)
+	total := int64(size)
+	if !ok {
 		return 0
 	}
-	if be32(b[4:]) == codec.BlankMagic && int64(be32(b)) == int64(len(b)) {
-		return int64(len(b))
+	if total == int64(len(b)) && magic == codec.BlankMagic {
+		return total
 	}
 	var view codec.MessageView
 	if view.Parse(b) != nil || view.PhysicalOffset() != at {
@@ -313,11 +315,9 @@ const coldGuess = 4096
 
 // parse checks the record at the front of b and makes dst a view of it.
 func (r *reader) parse(dst *Record, seg *segment, b []byte, at int64, size int32, have int64) (bool, error) {
-	if len(b) < codec.BlankSize {
-		return false, nil
-	}
-	total := int64(be32(b))
-	if be32(b[4:]) == codec.BlankMagic && at+total == seg.end() {
+	front, magic, ok := codec.PeekMessage(b)
+	total := int64(front)
+	if !ok || magic == codec.BlankMagic && at+total == seg.end() {
 		return false, nil
 	}
 	if total > have && total <= int64(len(b)) {
@@ -343,11 +343,6 @@ func (r *reader) parse(dst *Record, seg *segment, b []byte, at int64, size int32
 	dst.MessageView = codec.MessageView{}
 	return false, &contract.CorruptionError{File: seg.file.Path(), Offset: at - seg.base, Cause: err,
 		Lost: contract.Range{Start: contract.Offset(at), End: contract.Offset(at + lost)}}
-}
-
-func be32(b []byte) uint32 {
-	_ = b[3]
-	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
 // ReadSized is Read for a caller who knows the record's size, as a consume
@@ -428,8 +423,8 @@ func (r *reader) wholeRecords(seg *segment, b []byte, at, limit int64) (int64, e
 			}
 		}
 		rest := b[n:]
-		if len(rest) >= codec.BlankSize && be32(rest[4:]) == codec.BlankMagic {
-			if n+int64(be32(rest)) != int64(len(b)) || int64(len(b)) != seg.end()-at {
+		if total, magic, _ := codec.PeekMessage(rest); magic == codec.BlankMagic {
+			if n+int64(total) != int64(len(b)) || int64(len(b)) != seg.end()-at {
 				return n, r.damage(seg, at+n, errBlankSize, n)
 			}
 			n += codec.BlankSize

@@ -24,7 +24,10 @@ type ReadOnly struct {
 	// Sidecar tells what the sidecar's files were.
 	found    sidecarFound
 	appended bool
+	stranger bool // now
+	strange  bool // at any time since the state was read
 	salvage  bool
+	over     bool // see PassOver
 	faults   []OpenFault
 }
 
@@ -38,17 +41,17 @@ type OpenFault struct {
 
 // OpenReadOnly opens the log in opt.Dir for reading. With appended, it sees up
 // to the last valid record, beyond the published bound. Of opt only FS,
-// Catalog, Dir, SegmentSize and NoVerifyReads count. A directory without a log
+// Catalog, Dir, SegmentSize, Stranger and NoVerifyReads count. A directory without a log
 // is contract.ErrNotFound; segments that are missing, also below the published
 // bound, are a *contract.CorruptionError.
 func OpenReadOnly(opt Options, appended bool) (*ReadOnly, error) {
-	return openReadOnly(opt, &ReadOnly{appended: appended})
+	return openReadOnly(opt, &ReadOnly{appended: appended, stranger: opt.Stranger, strange: opt.Stranger})
 }
 
 // OpenSalvage is OpenReadOnly for a log with segments missing and files that
 // are none: what is there can be read, and Faults tells the rest.
 func OpenSalvage(opt Options, appended bool) (*ReadOnly, error) {
-	return openReadOnly(opt, &ReadOnly{appended: appended, salvage: true})
+	return openReadOnly(opt, &ReadOnly{appended: appended, salvage: true, stranger: opt.Stranger, strange: opt.Stranger})
 }
 
 func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
@@ -76,6 +79,11 @@ func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
 	return r, nil
 }
 
+// Stranger tells whether another program owns the log, or has since its owner
+// closed it or died: then the published bound is not the end, and what stands
+// behind it need not be as the owner writes it. It counts from the next Refresh.
+func (r *ReadOnly) Stranger(is bool) { r.stranger, r.strange = is, r.strange || is }
+
 // Refresh takes up segments and a bound that the owner published since. If it
 // fails, r sees what it saw before.
 func (r *ReadOnly) Refresh() error {
@@ -87,6 +95,9 @@ func (r *ReadOnly) Refresh() error {
 	r.size = list.size
 	if r.found.state == sideOK {
 		ranges := r.side.ranges()
+		if r.strange {
+			ranges.endAt(contract.Offset(r.side.state.End))
+		}
 		r.ranges.Store(&ranges)
 	}
 	list.release(old)
@@ -95,11 +106,8 @@ func (r *ReadOnly) Refresh() error {
 	if known {
 		end = min(bound, list.end()) // beyond it only when salvaging
 	}
-	if !known || r.appended {
-		s := newScanner(list, *r.ranges.Load(), max(end, list.lastRun()), list.end())
-		for s.Next() {
-		}
-		end = s.off
+	if !known || r.appended || r.stranger {
+		end = r.lastValid(list, max(end, list.lastRun()))
 	}
 	// The owner may have truncated: then all go back.
 	r.lower(end)
@@ -107,6 +115,67 @@ func (r *ReadOnly) Refresh() error {
 	r.durable.Store(end)
 	r.publish()
 	return nil
+}
+
+// OpenEnded tells that the log ends where its last valid record does, and not at
+// a published bound: then what is invalid there may be damage.
+func (r *ReadOnly) OpenEnded() bool { return !r.Bounded() || r.stranger }
+
+// PassOver goes on behind what is invalid at the end of an open-ended log, if a
+// valid record stands there: then it is damage, which reads and Verify meet at its
+// place. It holds for each Refresh from now on.
+func (r *ReadOnly) PassOver() error {
+	if r.over || !r.OpenEnded() {
+		return nil
+	}
+	r.over = true
+	return r.Refresh()
+}
+
+// lastValid returns where the records from from on end.
+func (r *ReadOnly) lastValid(list *segmentList, from int64) int64 {
+	ranges := *r.ranges.Load()
+	for at, end := from, from; ; {
+		s := newScanner(list, ranges, at, list.end())
+		for s.Next() {
+		}
+		if s.off > at {
+			end = s.off
+		}
+		if !r.over || !r.OpenEnded() {
+			return end
+		}
+		if at = nextValid(list, ranges, s.off); at < 0 {
+			return end
+		}
+	}
+}
+
+// nextValid returns the first place behind x where a record or the mark at the end
+// of a segment stands, -1 if there is none or it cannot be read.
+func nextValid(list *segmentList, ranges ourRanges, x int64) int64 {
+	var v codec.MessageView
+	for _, seg := range list.segs {
+		if seg.end() <= x {
+			continue
+		}
+		from := max(x, seg.base)
+		if seg.populateTo(seg.end()-seg.base) != nil {
+			return -1
+		}
+		whole := seg.file.Bytes()
+		if firstNonZero(whole[from-seg.base:]) < 0 {
+			continue
+		}
+		// An owner writes in order: what became valid meanwhile is no damage.
+		if kind, _, _ := examine(&v, whole[from-seg.base:], from, ranges.contains(from)); kind == placeRecord {
+			return from
+		}
+		if next := resync(seg, whole, ranges, from, seg.end()); next < seg.end() {
+			return next
+		}
+	}
+	return -1
 }
 
 // refreshTries is how often the directory is read again when it changes in
@@ -351,9 +420,9 @@ func (r *ReadOnly) SidecarDamage() (slots []error, cursors error) {
 		status sideStatus
 		parse  func([]byte) error
 	}{
-		{stateName, stateSlotSize, r.found.state, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
-		{boundName, boundSlotSize, r.found.bound, v.Parse},
-		{cursorsName, stateSlotSize, r.side.cursorsFound, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+		{stateName, codec.StateFileSlotSize, r.found.state, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
+		{boundName, codec.BoundFileSlotSize, r.found.bound, v.Parse},
+		{cursorsName, codec.StateFileSlotSize, r.side.cursorsFound, func(b []byte) error { st = codec.State{}; return codec.ParseState(b, &st) }},
 	} {
 		name := path.Join(r.side.dir, f.name)
 		if f.status == sideOK {
@@ -385,7 +454,7 @@ func damagedSlots(fsys vfs.FS, name string, size int64, parse func([]byte) error
 	return damaged
 }
 
-// Bounded reports whether the end comes from a published bound.
+// Bounded reports whether there is a published bound, below which all was durable.
 func (r *ReadOnly) Bounded() bool { return r.found.bound == sideOK && r.found.state == sideOK }
 
 // Epochs returns the epoch table, empty without a sidecar.

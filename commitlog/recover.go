@@ -57,6 +57,21 @@ func fingerprint(list *segmentList, end int64) uint32 {
 	return crc32.Checksum(seg.file.Bytes()[from:to], fingerprintTable)
 }
 
+// chained tells that the records of the segment below end follow each other up to
+// end. A program that cut the log further below than the fingerprint reaches, and
+// put something shorter there, left it as it was at end, but not that: had it cut
+// below this segment, the bytes at end would be others.
+func (l *Log) chained(list *segmentList, end int64) bool {
+	seg := list.find(end - 1)
+	if end <= list.min() || seg == nil {
+		return true
+	}
+	s := newScanner(list, l.side.ranges(), seg.base, end)
+	for s.Next() {
+	}
+	return s.off == end
+}
+
 // load opens and recovers. On failure the caller closes what was opened.
 func (l *Log) load(ctx context.Context) error {
 	began := l.clk.Mono()
@@ -102,7 +117,8 @@ func (l *Log) segmentsGone(facts startFacts) error {
 
 // startFacts gathers the inputs of the first table.
 func (l *Log) startFacts(files []SegmentFile, found sidecarFound) startFacts {
-	f := startFacts{segments: len(files) > 0, state: found.state, bound: found.bound, abort: l.opt.Unclean}
+	f := startFacts{segments: len(files) > 0, state: found.state, bound: found.bound, abort: l.opt.Unclean,
+		stranger: l.opt.Stranger}
 	list := l.segs.Load()
 	if found.bound == sideOK {
 		b := l.side.bound.Durable
@@ -116,7 +132,8 @@ func (l *Log) startFacts(files []SegmentFile, found sidecarFound) startFacts {
 	if found.state == sideOK {
 		f.clean = l.side.state.Clean
 		f.matches = f.segments && l.side.state.FirstSegment == list.min() && l.side.state.End == l.side.bound.Durable &&
-			fingerprint(list, l.side.state.End) == l.side.state.EndCRC
+			fingerprint(list, l.side.state.End) == l.side.state.EndCRC &&
+			(!f.stranger || f.where == boundInside && l.chained(list, l.side.state.End))
 	}
 	return f
 }
@@ -143,7 +160,15 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		lastStoreTime = max(lastStoreTime, s.View().StoreTimestamp())
 	}
 	end := s.off
-	tail, err := l.judgeTail(list, ranges, row, facts, end, window, s)
+	untouched := facts.untouched(end, s, list)
+	var rest remains
+	if !untouched {
+		var err error
+		if rest, err = survey(list, end); err != nil {
+			return err
+		}
+	}
+	tail, err := l.judgeTail(list, ranges, row, facts, end, window, s, rest)
 	if err != nil {
 		return err
 	}
@@ -168,12 +193,12 @@ func (l *Log) recoverLog(ctx context.Context, row startRow, facts startFacts) er
 		}
 		l.report.NewEpoch = true
 	}
-	if !facts.untouched(end, s, list) {
-		written, err := l.noteWritten(end, window)
+	if !untouched {
+		written, err := l.noteWritten(end, window, rest)
 		if err != nil {
 			return openError(contract.ComponentSidecar, err)
 		}
-		if err := l.cutTail(ctx, end, written); err != nil {
+		if err := l.cutTail(ctx, end, written, rest); err != nil {
 			return openError(contract.ComponentSegment, err)
 		}
 	}
@@ -204,27 +229,23 @@ func (l *Log) trustedRanges(row startRow, facts startFacts) ourRanges {
 	}
 	ranges := l.side.ranges()
 	if row.foreign {
-		for i := range ranges {
-			ranges[i].End = min(ranges[i].End, contract.Offset(l.side.state.End))
-		}
+		ranges.endAt(contract.Offset(l.side.state.End))
 	}
 	return ranges
 }
 
 // judgeTail applies the second table to what the scan met at end.
-func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end, window int64, s *scanner) (tailRow, error) {
+func (l *Log) judgeTail(list *segmentList, ranges ourRanges, row startRow, facts startFacts, end, window int64, s *scanner, rest remains) (tailRow, error) {
 	if s.err != nil && !errors.Is(s.err, contract.ErrCorrupt) {
 		return tailRow{}, openError(contract.ComponentSegment, s.err) // a read error is no damage
 	}
 	known := l.knownDurable(facts)
-	b := behindZeros
-	if !facts.untouched(end, s, list) {
-		var err error
-		if b, err = lookBehind(list, ranges, end, window); err != nil {
-			return tailRow{}, openError(contract.ComponentSegment, err)
-		}
+	b, err := lookBehind(list, ranges, end, window, rest)
+	if err != nil {
+		return tailRow{}, openError(contract.ComponentSegment, err)
 	}
-	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort, behind: b,
+	tail := decideTail(tailFacts{bounded: row.action == startAtBound, clean: facts.clean, abort: facts.abort || facts.leftOpen(), behind: b,
+		covered:  end > 0 && int64(l.opt.Covered) == end,
 		anchored: b == behindZeros || s.at >= 0 || l.anchored(list, end), short: end < known})
 	if tail.action == tailDamage && l.opt.broken == brokenCutBelowBound {
 		tail.action = tailCut
@@ -268,6 +289,11 @@ func (l *Log) anchored(list *segmentList, end int64) bool {
 	_, ok := l.lastRecordTime(seg, end)
 	return ok
 }
+
+// leftOpen tells that nobody closed the log, although there may be no abort file:
+// its owner did not, and no other program has owned it since. One that may not
+// start beside the owner removes the file all the same.
+func (f startFacts) leftOpen() bool { return sidecarOK(f) && !f.clean && !f.stranger }
 
 // untouched tells that the log was closed well, that nothing was appended
 // since, and that no segment lies behind the active one: then the rest of that

@@ -447,7 +447,7 @@ func TestStateWithoutEpochs(t *testing.T) {
 		var newest codec.State
 		for slot := range 2 {
 			var st codec.State
-			if codec.ParseState(b[slot*stateSlotSize:], &st) == nil && st.Sequence >= newest.Sequence {
+			if codec.ParseState(b[slot*codec.StateFileSlotSize:], &st) == nil && st.Sequence >= newest.Sequence {
 				newest = st
 			}
 		}
@@ -461,7 +461,7 @@ func TestStateWithoutEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for slot := range 2 {
-			copy(b[slot*stateSlotSize:], raw)
+			copy(b[slot*codec.StateFileSlotSize:], raw)
 		}
 		writeFile(t, sim, name, b)
 		ro, err := OpenReadOnly(opt, true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"time"
 
@@ -44,6 +45,20 @@ func (l *Log) roll() {
 	default:
 	}
 	l.activeChanged()
+}
+
+// nextGone lets go of the next segment, and tells so, if it does not stand under
+// its name any more: a broker that is started by mistake beside us deletes, before
+// it finds the lock taken, what it takes for an empty leftover. What is written
+// into a file without a name is lost. Under mu, just before a roll.
+func (l *Log) nextGone() bool {
+	err := l.next.file.CheckName(l.opt.FS)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, mmap.ErrReplaced) {
+		return false
+	}
+	l.next.file.Close(nil)
+	l.next = nil
+	return true
 }
 
 // wantNext asks for the next segment. Under mu.
@@ -260,7 +275,10 @@ func (l *Log) returnNext() error {
 	if next == nil {
 		return nil
 	}
-	if err := l.spares.Return(next.file.Path()); err != nil {
+	if err := l.spares.Return(next.file.Path()); errors.Is(err, fs.ErrNotExist) {
+		next.file.Close(nil) // see nextGone
+		return nil
+	} else if err != nil {
 		l.mu.Lock()
 		l.next = next // it stands where it stood
 		l.mu.Unlock()

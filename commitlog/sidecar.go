@@ -29,13 +29,11 @@ const (
 	// SidecarDir is the sidecar's directory below the store root.
 	SidecarDir = "stratalog"
 
-	boundName     = "bound"
-	stateName     = "state"
-	cursorsName   = "cursors"
-	boundSlotSize = 4096
-	stateSlotSize = 64 << 10
-	maxEpochs     = 1000
-	maxRanges     = 1000
+	boundName   = "bound"
+	stateName   = "state"
+	cursorsName = "cursors"
+	maxEpochs   = 1000
+	maxRanges   = 1000
 
 	// openEnd is the end of the range that is being written.
 	openEnd = contract.Offset(math.MaxInt64)
@@ -114,15 +112,18 @@ func loadSidecar(fsys vfs.FS, root string, flag vfs.Flag) (*sidecar, sidecarFoun
 		s.cursorsFound = sideDamaged
 	}
 	var v codec.BoundView
-	s.boundFile, found.bound, err = openSlots(fsys, path.Join(s.dir, boundName), boundSlotSize, flag,
-		func(b []byte) (uint64, error) {
-			if err := v.Parse(b); err != nil {
-				return 0, err
+	s.boundFile, found.bound, err = openSlots(fsys, path.Join(s.dir, boundName), codec.BoundFileSlotSize, flag,
+		func(b []byte) (int, error) {
+			page, err := codec.OpenBoundFile(b)
+			if err != nil {
+				return -1, err
 			}
-			return v.Sequence(), nil
-		}, func() {
-			s.bound = codec.Bound{Sequence: v.Sequence(), Epoch: v.Epoch(), Durable: v.Durable(), Window: v.Window(),
-				Appended: v.Appended(), LogID: v.LogID()}
+			slot, err := page.Newest(&v)
+			if err == nil {
+				s.bound = codec.Bound{Sequence: v.Sequence(), Epoch: v.Epoch(), Durable: v.Durable(), Window: v.Window(),
+					Appended: v.Appended(), LogID: v.LogID()}
+			}
+			return slot, err
 		})
 	if err != nil {
 		return nil, found, errors.Join(err, s.close())
@@ -201,7 +202,7 @@ func (s *sidecar) create(found sidecarFound, segmentSize, first, now int64) erro
 		if _, err := s.bound.Encode(s.boundBuf[:]); err != nil {
 			return err
 		}
-		f, err := createSlots(s.fs, path.Join(s.dir, boundName), boundSlotSize, s.boundBuf[:])
+		f, err := createSlots(s.fs, path.Join(s.dir, boundName), codec.BoundFileSlotSize, s.boundBuf[:])
 		if err != nil {
 			return err
 		}

@@ -26,13 +26,12 @@ type slotFile struct {
 	buf    []byte
 }
 
-// slotScratch holds buffers for slots while they are read.
-var slotScratch = sync.Pool{New: func() any { return new([stateSlotSize]byte) }}
+// slotScratch holds buffers for the files while they are read.
+var slotScratch = sync.Pool{New: func() any { return new([codec.StateFileSize]byte) }}
 
-// openSlots opens the two-slot file name in dir. parse reads one slot and
-// returns its sequence number; take is called when what parse read last is the
-// newest so far.
-func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, parse func([]byte) (uint64, error), take func()) (*slotFile, sideStatus, error) {
+// openSlots opens a file of two slots of size bytes. newest takes what it needs
+// from the newest record in the bytes of the whole file, and returns its slot.
+func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, newest func([]byte) (int, error)) (*slotFile, sideStatus, error) {
 	f, err := fsys.Open(name, flag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, sideMissing, nil
@@ -40,34 +39,24 @@ func openSlots(fsys vfs.FS, name string, size int64, flag vfs.Flag, parse func([
 	if err != nil {
 		return nil, sideMissing, err
 	}
-	scratch := slotScratch.Get().(*[stateSlotSize]byte)
+	scratch := slotScratch.Get().(*[codec.StateFileSize]byte)
 	defer slotScratch.Put(scratch)
-	s := &slotFile{file: f, size: size}
+	b := scratch[:2*size]
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, sideMissing, errors.Join(err, f.Close()) // no damage
+	}
+	clear(b[int64(n)/size*size:]) // a slot that is cut off holds nothing
 	// A version is raised by writing both slots. So one slot of a newer version
 	// beside a good one of ours is damage to the former.
-	status, newest, newer := sideDamaged, uint64(0), false
-	for slot := range int64(2) {
-		b := scratch[:size]
-		if _, err := f.ReadAt(b, slot*size); errors.Is(err, io.EOF) {
-			continue
-		} else if err != nil {
-			return nil, sideMissing, errors.Join(err, f.Close()) // no damage
-		}
-		seq, err := parse(b)
-		newer = newer || errors.Is(err, codec.ErrNewerVersion)
-		if err == nil && (status != sideOK || seq > newest) {
-			status, newest = sideOK, seq
-			s.write = 1 - slot
-			take()
-		}
+	slot, err := newest(b)
+	switch {
+	case err == nil:
+		return &slotFile{file: f, size: size, write: 1 - int64(slot)}, sideOK, nil
+	case errors.Is(err, codec.ErrNewerVersion):
+		return nil, sideNewer, f.Close()
 	}
-	if status != sideOK && newer {
-		status = sideNewer
-	}
-	if status != sideOK {
-		return nil, status, f.Close()
-	}
-	return s, status, nil
+	return nil, sideDamaged, f.Close()
 }
 
 // createSlots makes the file complete, first slot filled, under a temporary
@@ -159,12 +148,19 @@ type stateSlots struct {
 
 // load reads the newest state in the file at name.
 func (s *stateSlots) load(fsys vfs.FS, name string, flag vfs.Flag) (sideStatus, error) {
-	var st codec.State
-	file, status, err := openSlots(fsys, name, stateSlotSize, flag, func(b []byte) (uint64, error) {
-		st = codec.State{} // with slices of its own
-		err := codec.ParseState(b, &st)
-		return st.Sequence, err
-	}, func() { s.State = st })
+	file, status, err := openSlots(fsys, name, codec.StateFileSlotSize, flag, func(b []byte) (int, error) {
+		page, err := codec.OpenStateFile(b)
+		if err != nil {
+			return -1, err
+		}
+		var v codec.StateView
+		slot, err := page.Newest(&v)
+		if err == nil {
+			s.State = codec.State{} // with slices of its own
+			err = codec.ParseState(v.Bytes(), &s.State)
+		}
+		return slot, err
+	})
 	if err != nil || status != sideOK {
 		return status, err
 	}
@@ -185,7 +181,7 @@ func (s *stateSlots) create(fsys vfs.FS, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.file, err = createSlots(fsys, name, stateSlotSize, b)
+	s.file, err = createSlots(fsys, name, codec.StateFileSlotSize, b)
 	return err
 }
 
@@ -197,9 +193,9 @@ func (s *stateSlots) update(change func(*codec.State)) error {
 	change(&s.State)
 	s.Sequence++
 	b, err := codec.AppendState(s.file.buf[:0], &s.State)
-	if err == nil && len(b) > stateSlotSize {
+	if err == nil && len(b) > codec.StateFileSlotSize {
 		return contract.NewError(contract.KindCapacity, contract.OpFlush, contract.ComponentSidecar,
-			fmt.Sprintf("state of %d bytes does not fit its slot of %d", len(b), stateSlotSize), nil)
+			fmt.Sprintf("state of %d bytes does not fit its slot of %d", len(b), codec.StateFileSlotSize), nil)
 	}
 	if err == nil {
 		err = s.file.put(b)

@@ -13,6 +13,7 @@ type startFacts struct {
 	bound    sideStatus // the bound file
 	clean    bool       // state: the log was closed after this was written
 	abort    bool       // the store's abort file was there
+	stranger bool       // another program has owned the store since
 	matches  bool       // state's fingerprint equals the log's end and first segment
 	where    boundPlace // where the bound lies
 }
@@ -87,10 +88,13 @@ var startTable = []startRow{
 		return f.segments && sidecarOK(f) && f.clean && (f.where == boundBelow || !f.matches && f.where == boundInside)
 	}},
 	{"not closed", startAtBound, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundInside
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && !f.stranger && f.where == boundInside
 	}},
 	{"not closed, segments at the bound gone", startRefuseLost, false, func(f startFacts) bool {
-		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.where == boundBelow
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && !f.stranger && f.where == boundBelow
+	}},
+	{"not closed by another program", startAll, true, func(f startFacts) bool {
+		return f.segments && sidecarOK(f) && !f.clean && f.abort && f.stranger && f.where != boundBeyond
 	}},
 	{"closed by another program", startAll, true, func(f startFacts) bool {
 		return f.segments && sidecarOK(f) && !f.clean && !f.abort && f.where != boundBeyond
@@ -118,6 +122,8 @@ type tailFacts struct {
 	// matters at the bound only: one at which no record ends is not this log's,
 	// or damage lies below it.
 	anchored bool
+	// covered: the last entry of the queues leads to the record before the place.
+	covered bool
 	// short: the place lies below what was durable by any part of the sidecar.
 	short bool
 }
@@ -158,7 +164,10 @@ var tailTable = []tailRow{
 		return !f.short && !f.bounded && f.behind == behindNear
 	}},
 	{"bytes behind the end of a closed log, no bound", tailDamage, func(f tailFacts) bool {
-		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage
+		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage && !f.covered
+	}},
+	{"bytes behind the last entry of a closed log, no bound", tailCut, func(f tailFacts) bool {
+		return !f.short && !f.bounded && !f.abort && f.behind == behindGarbage && f.covered
 	}},
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -20,9 +21,9 @@ func TestRecoveryTables(t *testing.T) {
 	for _, segments := range both {
 		for state := range sideStatusCount {
 			for bound := range sideStatusCount {
-				for bits := range 8 * int(boundPlaceCount) {
+				for bits := range 16 * int(boundPlaceCount) {
 					f := startFacts{segments: segments, state: state, bound: bound, clean: bits&1 != 0, abort: bits&2 != 0,
-						matches: bits&4 != 0, where: boundPlace(bits / 8)}
+						matches: bits&4 != 0, stranger: bits&8 != 0, where: boundPlace(bits / 16)}
 					combinations++
 					n := 0
 					for _, row := range startTable {
@@ -39,8 +40,9 @@ func TestRecoveryTables(t *testing.T) {
 		}
 	}
 	for b := range behindCount {
-		for bits := range 32 {
-			f := tailFacts{short: bits&16 != 0, bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0}
+		for bits := range 64 {
+			f := tailFacts{short: bits&16 != 0, bounded: bits&1 != 0, clean: bits&2 != 0, abort: bits&4 != 0, behind: b, anchored: bits&8 != 0,
+				covered: bits&32 != 0}
 			combinations++
 			n := 0
 			for _, row := range tailTable {
@@ -54,7 +56,7 @@ func TestRecoveryTables(t *testing.T) {
 			}
 		}
 	}
-	if combinations != 2*4*4*24+4*32 || len(hit) != len(startTable)+len(tailTable) {
+	if combinations != 2*4*4*48+4*64 || len(hit) != len(startTable)+len(tailTable) {
 		t.Fatalf("%d combinations, %d rows hit", combinations, len(hit))
 	}
 }
@@ -172,7 +174,7 @@ func TestEveryRow(t *testing.T) {
 			// Version 9 in both slots of the bound.
 			name := path.Join(sideDir, boundName)
 			b := readFile(t, sim, name)
-			for _, slot := range []int{0, boundSlotSize} {
+			for _, slot := range []int{0, codec.BoundFileSlotSize} {
 				b[slot+5] = 9
 			}
 			writeFile(t, sim, name, b)
@@ -193,7 +195,16 @@ func TestEveryRow(t *testing.T) {
 		{"closed well, end zeroed", true, false, write(at(records-1).Start, make([]byte, at(records-1).Len())), "closed well, changed since", "ends below what was durable", true},
 		{"closed well, last record flipped", true, true, last, "closed well, changed since", "ends below what was durable", true},
 		{"no record at the bound", false, true, both(last, write(end, []byte("junk"))), "not closed", "no record ends at the bound", true},
+		{"killed, then Java killed", false, true, nil, "not closed by another program", "nothing behind", false},
+		{"killed, then Java killed, and retention took all of ours", false, true, both(removeSegments(10), func(t *testing.T, sim *vfs.Sim) {
+			writeFile(t, sim, "/store/commitlog/"+segmentName(end/size*size+size), make([]byte, size))
+		}), "not closed by another program", "nothing behind", false},
+		{"closed well, then Java appended nothing", true, false, nil, "closed well", "nothing behind", false},
+		{"closed well, then Java cut far below and wrote less", true, false, write(at(records-7).Start+120, bytes.Repeat([]byte{0xAB}, 8)), "closed well, changed since", "ends below what was durable", true},
 		{"closed by Java", false, false, nil, "closed by another program", "nothing behind", false},
+		{"killed, abort removed, torn tail", false, false, write(end, []byte("junk")), "closed by another program", "torn tail, no bound, not closed", false},
+		{"closed by Java, bytes behind", false, false, write(end, []byte("junk")), "closed by another program", "bytes behind the end of a closed log, no bound", true},
+		{"junk behind what a broker closed, covered", true, false, both(noSide, write(end, []byte("junk"))), "no sidecar", "bytes behind the last entry of a closed log, no bound", false},
 		{"torn tail", false, true, write(end, []byte("junk")), "not closed", "torn tail above the bound", false},
 		{"near", false, true, farther(100), "not closed", "torn tail above the bound", false},
 		{"torn tail, no bound", false, true, both(last, noSide), "no sidecar", "torn tail, no bound, not closed", false},
@@ -206,7 +217,10 @@ func TestEveryRow(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			sim, opt, _ := made(t, c.clean)
-			opt.Unclean = c.abort
+			opt.Unclean, opt.Stranger = c.abort, strings.Contains(c.name, "Java")
+			if strings.Contains(c.name, "covered") {
+				opt.Covered = end
+			}
 			if c.change != nil {
 				c.change(t, sim)
 			}

@@ -65,8 +65,12 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	if err == nil {
 		err = l.side.syncBound()
 	}
+	var rest remains
 	if err == nil {
-		err = l.cutTail(ctx, end, placed)
+		rest, err = survey(list, end)
+	}
+	if err == nil {
+		err = l.cutTail(ctx, end, placed, rest)
 	}
 	if err == nil {
 		err = l.syncNames() // a cut that failed before may have come as far as its sync
@@ -223,7 +227,11 @@ func (l *Log) dropFrom(ctx context.Context, at int64) error {
 	}
 	last := list.segs[n-1]
 	from := max(at, last.base)
-	end := last.base + int64(lastNonZero(last.file.Bytes())) + 1
+	rest, err := survey(l.segs.Load(), from)
+	if err != nil {
+		return err
+	}
+	end := last.base + rest.of(last).end
 	for end > from {
 		// No larger than the window: what a power cut leaves of a piece must
 		// still look like a tail.

@@ -1,7 +1,6 @@
 package commitlog
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/stratalog/stratalog/codec"
@@ -103,15 +102,15 @@ func (r *reader) verifySegment(seg *segment, end int64, v *Verified, record func
 // end-of-segment mark, stands; end if there is none.
 func resync(seg *segment, whole []byte, ranges ourRanges, off, end int64) int64 {
 	var view codec.MessageView
-	for _, prefix := range [][]byte{magicPrefix, blankPrefix} {
+	for _, find := range []func([]byte) int{codec.FindMessage, codec.FindBlank} {
 		for i := off - seg.base + 1; ; {
-			hit := bytes.Index(whole[i:], prefix)
+			hit := find(whole[i:])
 			if hit < 0 {
 				break
 			}
-			start := i + int64(hit) - 4
-			i += int64(hit) + 1
-			if start <= off-seg.base || seg.base+start >= end {
+			start := i + int64(hit)
+			i = start + 1
+			if seg.base+start >= end {
 				continue
 			}
 			if kind, _, _ := examine(&view, whole[start:], seg.base+start, ranges.contains(seg.base+start)); kind == placeRecord || kind == placeBlank {
@@ -121,6 +120,3 @@ func resync(seg *segment, whole []byte, ranges ourRanges, off, end int64) int64 
 	}
 	return end
 }
-
-// blankPrefix is the magic of the end-of-segment mark, big-endian.
-var blankPrefix = []byte{0xCB, 0xD4, 0x31, 0x94}

@@ -43,6 +43,18 @@ func (r *reader) Segments() []SegmentFile {
 	return files
 }
 
+// File returns the path of the segment that holds off, or that is to.
+func (r *ReadOnly) File(off contract.Offset) string {
+	if seg := r.segs.Load().find(int64(off)); seg != nil {
+		return seg.file.Path()
+	}
+	file, err := r.opt.Catalog.Place(off / contract.Offset(r.size) * contract.Offset(r.size))
+	if err != nil {
+		return segmentName(off)
+	}
+	return file
+}
+
 // Tail describes what stands beyond what r sees: the whole records, and the
 // first thing that is none, nil if only zeros follow. After a kill both are
 // normal; the owner's next Open takes the records and cuts the rest.

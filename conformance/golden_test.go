@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -158,7 +157,7 @@ func (g *golden) compare(ctx context.Context, s reading) error {
 			continue
 		}
 		for i, raw := range q.raw {
-			if phy := int64(binary.BigEndian.Uint64(raw[28:])); phy != want.Phy[i] {
+			if phy := placeOf(raw); phy != want.Phy[i] {
 				errs = append(errs, fmt.Errorf("%s/%d: record %d is at %d, want %d", want.Topic, want.Queue, q.min+int64(i), phy, want.Phy[i]))
 			}
 		}
@@ -344,7 +343,7 @@ func (e *env) freeze(base, dir string, s setup, foreign string) error {
 	for _, k := range seen.keys() {
 		q := goldenQueue{Topic: k.topic, Queue: k.queue, Min: seen[k].min, Max: seen[k].max}
 		for _, raw := range seen[k].raw {
-			q.Phy = append(q.Phy, int64(binary.BigEndian.Uint64(raw[28:])))
+			q.Phy = append(q.Phy, placeOf(raw))
 		}
 		g.Queues = append(g.Queues, q)
 	}

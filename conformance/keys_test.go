@@ -41,7 +41,7 @@ func manyKeyed() [][]stratalog.Message {
 	return several(700, func(i int, m *stratalog.Message) {
 		m.Properties = props("UNIQ_KEY", fmt.Sprintf("u%d", i), "KEYS", fmt.Sprintf("k%d schlüssel%d 𝄞", i%40, i%7), "TAGS", []string{"t1", "t2"}[i%2])
 		if i%9 == 0 {
-			m.SysFlag = []int32{codec.TransactionPrepared, codec.TransactionCommit, codec.TransactionRollback}[i/9%3]
+			m.SysFlag = int32([]codec.SysFlag{codec.SysFlagTransactionPrepared, codec.SysFlagTransactionCommit, codec.SysFlagTransactionRollback}[i/9%3])
 		}
 	})
 }
@@ -54,7 +54,7 @@ func wantKeys(all []sent, topic, key string) []int64 {
 		m := sent.m
 		unique, _ := codec.FindProperty(m.Properties, codec.PropertyUniqueKey)
 		keys, _ := codec.FindProperty(m.Properties, codec.PropertyKeys)
-		if m.Topic == topic && m.SysFlag&codec.SysFlagTransactionMask != codec.TransactionRollback &&
+		if m.Topic == topic && codec.SysFlag(m.SysFlag)&codec.SysFlagTransaction != codec.SysFlagTransactionRollback &&
 			(string(unique) == key || slices.Contains(strings.Split(string(keys), " "), key)) {
 			places = append(places, sent.phy)
 		}

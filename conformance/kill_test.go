@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,8 +22,10 @@ import (
 // TestKills has the cases in which one side dies and the other opens.
 func TestKills(t *testing.T) {
 	runCases(t, []testCase{
-		{group: "d", name: "kill-in-turn", run: func(e *env) error { return killInTurn(e, 0) }},
-		{group: "d", name: "kill-in-turn-we-recover", run: func(e *env) error { return killInTurn(e, 1) }},
+		{group: "d", name: "kill-in-turn", run: func(e *env) error { return killInTurn(e, kills{}) }},
+		{group: "d", name: "kill-in-turn-we-recover", run: func(e *env) error { return killInTurn(e, kills{open: true}) }},
+		{group: "d", name: "kill-in-turn-java-as-it-comes", run: func(e *env) error { return killInTurn(e, kills{plain: true}) }},
+		{group: "d", name: "kill-in-turn-java-as-it-comes-we-recover", run: func(e *env) error { return killInTurn(e, kills{plain: true, open: true}) }},
 	})
 }
 
@@ -85,10 +88,11 @@ func (p *progress) take(queue int, raw []byte, found map[[2]int64]bool, acks map
 func (p *progress) check(acks []ack, read func(queue int, from int64, each func(raw []byte) error) error) error {
 	byKey, found := map[[2]int64]ack{}, map[[2]int64]bool{}
 	for _, a := range acks {
-		byKey[[2]int64{int64(a.Queue), a.Offset}] = a
-	}
-	if len(byKey) != len(acks) {
-		return errors.New("an offset was acknowledged twice")
+		key := [2]int64{int64(a.Queue), a.Offset}
+		if b, ok := byKey[key]; ok {
+			return fmt.Errorf("an offset was acknowledged twice: %+v and %+v", b, a)
+		}
+		byKey[key] = a
 	}
 	for q := range streamQueues {
 		if err := read(q, p.next[q], func(raw []byte) error { return p.take(q, raw, found, byKey) }); err != nil {
@@ -127,20 +131,40 @@ func ourQueue(ctx context.Context, s reading) func(int, int64, func([]byte) erro
 	}
 }
 
+// kills are the variations.
+type kills struct {
+	open  bool // see killInTurn
+	plain bool // Java puts no checksum over the record, which is its default
+}
+
+// keepVar names a directory into which the store of a failed case is copied.
+const keepVar = "STRATALOG_CONFORMANCE_KEEP"
+
+func keepFailed(dir, name string, err error) error {
+	keep := os.Getenv(keepVar)
+	if err == nil || keep == "" {
+		return nil
+	}
+	return os.CopyFS(filepath.Join(keep, strings.ReplaceAll(name, "/", "-")), os.DirFS(dir))
+}
+
 // killInTurn kills us and Java in turn over one directory, in the middle of
 // appends or of opening; whoever comes next must find every acknowledged record,
 // once, at its place. With open set, we open and close in order between Java's
 // death and our next run, so that Java's next start is from a clean exit's state
 // plus our death.
-func killInTurn(e *env, open int) error {
+func killInTurn(e *env, how kills) (err error) {
 	dir := e.dir()
+	java := streamSetup(0)
+	java.checksum = !how.plain
+	defer func() { err = errors.Join(err, keepFailed(dir, e.t.Name(), err)) }()
 	rng := e.random()
 	p := newProgress()
 	rounds := modeCounts().kills
 	var ourAcks, javaAcks []ack
 	early := 0
 	for round := range rounds {
-		if open == 1 {
+		if how.open {
 			err := func() error {
 				store, err := openOurs(e.ctx, streamSetup(0).options(dir))
 				if err != nil {
@@ -154,12 +178,11 @@ func killInTurn(e *env, open int) error {
 			}
 			javaAcks = nil
 		}
-		var err error
 		if ourAcks, err = killUs(dir, 2*round, rng); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		ourAcks = append(javaAcks, ourAcks...)
-		acks, err := e.killJava(dir, 2*round+1, rng, func(store *javapeer.Store) error { return p.check(ourAcks, javaQueue(e.ctx, store)) })
+		acks, err := e.killJava(dir, java, 2*round+1, rng, func(store *javapeer.Store) error { return p.check(ourAcks, javaQueue(e.ctx, store)) })
 		if err != nil {
 			return fmt.Errorf("round %d, java after our death: %w", round, err)
 		}
@@ -180,12 +203,12 @@ func killInTurn(e *env, open int) error {
 	}
 	e.note = fmt.Sprintf("%d kills each, %d of java's while it opened, %d acked, 0 lost", rounds, early, p.acked)
 	// And all of it once more, by both.
-	java, err := e.openJava(e.java, dir, streamSetup(0))
+	last, err := e.openJava(e.java, dir, java)
 	if err != nil {
 		return err
 	}
-	err = newProgress().check(nil, javaQueue(e.ctx, java))
-	return errors.Join(err, java.Shutdown(e.ctx))
+	err = newProgress().check(nil, javaQueue(e.ctx, last))
+	return errors.Join(err, last.Shutdown(e.ctx))
 }
 
 // killUs runs us as a process that appends, and kills it.
@@ -210,7 +233,7 @@ func killUs(dir string, run int, rng *rand.Rand) ([]ack, error) {
 
 // killJava runs Java over dir, has check look at it, appends, and kills it. The
 // acks are nil if it was killed while it opened, before check.
-func (e *env) killJava(dir string, run int, rng *rand.Rand, check func(*javapeer.Store) error) ([]ack, error) {
+func (e *env) killJava(dir string, s setup, run int, rng *rand.Rand, check func(*javapeer.Store) error) ([]ack, error) {
 	scratch := filepath.Join(filepath.Dir(dir), "peer")
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
 		return nil, err
@@ -222,7 +245,7 @@ func (e *env) killJava(dir string, run int, rng *rand.Rand, check func(*javapeer
 	if run%8 == 5 {
 		done := make(chan error, 1)
 		go func() {
-			_, err := e.openJava(p, dir, streamSetup(0))
+			_, err := e.openJava(p, dir, s)
 			done <- err
 		}()
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
@@ -232,7 +255,7 @@ func (e *env) killJava(dir string, run int, rng *rand.Rand, check func(*javapeer
 		}
 		return nil, err
 	}
-	store, err := e.openJava(p, dir, streamSetup(0))
+	store, err := e.openJava(p, dir, s)
 	if err == nil {
 		err = check(store)
 	}

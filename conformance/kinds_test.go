@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"compress/zlib"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -97,13 +98,13 @@ func kinds() []kind {
 		})},
 		{name: "flags", groups: several(48, func(i int, m *stratalog.Message) {
 			m.Flag = []int32{0, 1, -1, 1 << 30, -1 << 31}[i%5]
-			m.SysFlag = []int32{0, codec.SysFlagCompressed, codec.SysFlagMultiTags, codec.SysFlagCompressed | codec.CompressionLZ4,
-				codec.SysFlagCompressed | codec.CompressionZSTD, codec.SysFlagCompressed | codec.CompressionZLIB, codec.SysFlagNeedUnwrap}[i%7]
+			m.SysFlag = int32([]codec.SysFlag{0, codec.SysFlagCompressed, codec.SysFlagMultiTags, codec.SysFlagCompressed | codec.SysFlagCompressionLZ4,
+				codec.SysFlagCompressed | codec.SysFlagCompressionZSTD, codec.SysFlagCompressed | codec.SysFlagCompressionZLIB, codec.SysFlagNeedUnwrap}[i%7])
 			m.ReconsumeTimes = int32(i % 17)
 			m.PreparedTransactionOffset = int64(i) << 33
 		})},
 		{name: "transactions", groups: several(60, func(i int, m *stratalog.Message) {
-			m.SysFlag = []int32{codec.TransactionNone, codec.TransactionPrepared, codec.TransactionCommit, codec.TransactionRollback}[i%4]
+			m.SysFlag = int32([]codec.SysFlag{codec.SysFlagTransactionNone, codec.SysFlagTransactionPrepared, codec.SysFlagTransactionCommit, codec.SysFlagTransactionRollback}[i%4])
 			m.PreparedTransactionOffset = int64(i)
 			m.Properties = props("TRAN_MSG", "true", "PGROUP", "g", "UNIQ_KEY", fmt.Sprintf("u%d", i))
 		})},
@@ -168,6 +169,16 @@ func kinds() []kind {
 		{name: "batch", groups: batches(12, 25, 60)},
 		{name: "batch-of-one-two", groups: append(batches(6, 1, 60), batches(6, 2, 60)...)},
 		{name: "batch-at-the-end", groups: batches(30, 16, 700)},
+		{name: "batch-ipv6", groups: hosts(batches(9, 5, 100))},
+		{name: "batch-empty-bodies", groups: batches(9, 4, 0)},
+		{name: "batch-large", groups: batches(4, 20, 2000)},
+		{name: "body-lengths", groups: several(260, func(i int, m *stratalog.Message) {
+			m.Body = body(i, []int{i, 4096 - 130 + i, 8192 - 130 + i}[i%3])
+		})},
+		{name: "compressed", groups: several(40, func(i int, m *stratalog.Message) {
+			m.Body, m.SysFlag = deflated(body(i, 2000+i)), int32(codec.SysFlagCompressed|codec.SysFlagCompressionZLIB)
+			m.Properties = props("UNIQ_KEY", fmt.Sprintf("z%d", i))
+		})},
 		{name: "blanks", groups: blanks(8, 150, 1), setup: func(s *setup) { s.segment, s.maxMessage = blankSegment, 4000 }},
 		{name: "blanks-wide", groups: blanks(150, 3900, 37), setup: func(s *setup) { s.segment, s.maxMessage = blankSegment, 4000 }},
 		{name: "sync-flush", groups: several(60, func(i int, m *stratalog.Message) { m.Properties = props("KEYS", fmt.Sprint(i)) }),
@@ -200,6 +211,34 @@ func manyProps(n int) []byte {
 		b = codec.AppendProperty(b, fmt.Sprintf("name%d", i), fmt.Sprint(i))
 	}
 	return b
+}
+
+// hosts gives each group one address of sixteen bytes, born or stored or both.
+func hosts(groups [][]stratalog.Message) [][]stratalog.Message {
+	for g, ms := range groups {
+		for i := range ms {
+			if g%3 != 0 {
+				ms[i].BornHost = addr("[2001:db8::7]:4711")
+			}
+			if g%3 != 1 {
+				ms[i].StoreHost = addr("[2001:db8::8]:10911")
+			}
+		}
+	}
+	return groups
+}
+
+// deflated is what a producer stores that compresses bodies.
+func deflated(b []byte) []byte {
+	var out bytes.Buffer
+	w := zlib.NewWriter(&out)
+	if _, err := w.Write(b); err != nil {
+		panic(err) // into memory
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
 }
 
 // batches makes n batches of size messages with bodies of about length bytes.

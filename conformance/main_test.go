@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,10 @@ func TestMain(m *testing.M) {
 		code = max(code, 1)
 	}
 	results.print()
+	if err := results.enough(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
 	os.Exit(code)
 }
 
@@ -129,7 +134,7 @@ func (e *env) dir() string {
 
 // A testCase is run once for each version.
 type testCase struct {
-	group string // a to g, as in the list of what is shown
+	group string // a to h, as in the list of what is shown
 	name  string
 	run   func(e *env) error
 	// notYet says what has to be built before the case can pass, known which
@@ -284,4 +289,33 @@ func (t *table) print() {
 	}
 	b.WriteString("\n")
 	fmt.Print(b.String())
+}
+
+// leastVar is how many cases must pass for each version. It is set for a run of
+// all of them.
+const leastVar = "STRATALOG_CONFORMANCE_LEAST"
+
+// enough prints how many cases passed for each version, and tells whether these
+// are as many as must.
+func (t *table) enough() error {
+	t.Lock()
+	defer t.Unlock()
+	least, _ := strconv.Atoi(os.Getenv(leastVar))
+	if len(t.rows) == 0 && least == 0 {
+		return nil
+	}
+	passed := map[string]int{}
+	for _, r := range t.rows {
+		if r.state == "pass" {
+			passed[r.version]++
+		}
+	}
+	var few error
+	for _, v := range javapeer.Versions {
+		fmt.Printf("%s: %d cases pass, at least %d must\n", v, passed[v], least)
+		if passed[v] < least {
+			few = fmt.Errorf("too few cases pass for %s: %d of %d", v, passed[v], least)
+		}
+	}
+	return few
 }

@@ -54,7 +54,7 @@ func innerBatches() [][]stratalog.Message {
 	return several(60, func(i int, m *stratalog.Message) {
 		if i%2 == 0 {
 			m.Topic, m.QueueID = "inner", 0
-			m.SysFlag = codec.SysFlagInnerBatch
+			m.SysFlag = int32(codec.SysFlagInnerBatch)
 			m.Properties = props("INNER_NUM", "5", "TAGS", "t")
 		}
 	})

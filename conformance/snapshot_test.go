@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -243,7 +242,7 @@ func shared(topic string) bool { return strings.HasPrefix(topic, "%LMQ%") || top
 // javaSpots looks a few records up by place and by tag.
 func javaSpots(ctx context.Context, s *javapeer.Store, q javapeer.Queue, seen queueSeen, byTag map[string]int) error {
 	for i := 0; i < len(seen.raw); i += max(1, len(seen.raw)/4) {
-		phy := int64(binary.BigEndian.Uint64(seen.raw[i][28:]))
+		phy := placeOf(seen.raw[i])
 		r, err := s.Read(ctx, phy)
 		if err != nil {
 			return err
@@ -280,7 +279,7 @@ func decodedRight(r *javapeer.Record) error {
 		properties[string(name)] = string(value)
 		return true
 	})
-	ours := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), v.SysFlag(), v.BornTimestamp(),
+	ours := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), int32(v.SysFlag()), v.BornTimestamp(),
 		hostOf(v.BornHost()), v.StoreTimestamp(), hostOf(v.StoreHost()), v.ReconsumeTimes(), v.PreparedTransactionOffset(), properties)
 	java := fmt.Sprint(r.Topic, r.Queue, r.Offset, r.Phy, r.Flag, r.SysFlag, r.Born, javaHost(r.BornHost), r.Stored,
 		javaHost(r.StoreHost), r.Reconsume, r.Prepared, r.Properties)
@@ -294,8 +293,24 @@ func decodedRight(r *javapeer.Record) error {
 }
 
 func hostOf(b []byte) netip.AddrPort {
-	addr, _ := netip.AddrFromSlice(b[:len(b)-4])
-	return netip.AddrPortFrom(addr, uint16(binary.BigEndian.Uint32(b[len(b)-4:])))
+	var v4 codec.HostV4View
+	var v6 codec.HostV6View
+	if len(b) == codec.HostV6Size && v6.Parse(b) == nil {
+		return netip.AddrPortFrom(netip.AddrFrom16(v6.Address()), uint16(v6.Port()))
+	} else if v4.Parse(b) == nil {
+		return netip.AddrPortFrom(netip.AddrFrom4(v4.Address()), uint16(v4.Port()))
+	}
+	return netip.AddrPort{}
+}
+
+// placeOf returns the place in the log that a record says it has, -1 of what is
+// no record.
+func placeOf(raw []byte) int64 {
+	var v codec.MessageView
+	if v.Parse(raw) != nil {
+		return -1
+	}
+	return v.PhysicalOffset()
 }
 
 // javaHost parses what Java prints: "/1.2.3.4:5" or "/[0:0:0:0:0:0:0:1]:5".
@@ -332,8 +347,8 @@ type sent struct {
 }
 
 func (s sent) inQueue() bool {
-	t := s.m.SysFlag & codec.SysFlagTransactionMask
-	return t == codec.TransactionNone || t == codec.TransactionCommit
+	t := codec.SysFlag(s.m.SysFlag) & codec.SysFlagTransaction
+	return t == codec.SysFlagTransactionNone || t == codec.SysFlagTransactionCommit
 }
 
 // stands checks that raw is the record of s.
@@ -345,7 +360,7 @@ func (s sent) stands(raw []byte) error {
 	m := &s.m
 	want := fmt.Sprint(m.Topic, m.QueueID, s.offset, s.phy, m.Flag, m.SysFlag&^0x30, m.BornTimestamp, hostWanted(m.BornHost),
 		s.stored, hostWanted(m.StoreHost), m.ReconsumeTimes, m.PreparedTransactionOffset, withoutChecksum(m.Properties))
-	got := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), v.SysFlag()&^0x30, v.BornTimestamp(),
+	got := fmt.Sprint(string(v.Topic()), v.QueueID(), v.QueueOffset(), v.PhysicalOffset(), v.Flag(), int32(v.SysFlag()&^(codec.SysFlagBornHostV6|codec.SysFlagStoreHostV6)), v.BornTimestamp(),
 		hostOf(v.BornHost()), v.StoreTimestamp(), hostOf(v.StoreHost()), v.ReconsumeTimes(), v.PreparedTransactionOffset(), withoutChecksum(v.Properties()))
 	if want != got {
 		return fmt.Errorf("stored as %q, sent was %q", got, want)

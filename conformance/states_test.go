@@ -27,21 +27,21 @@ func TestStates(t *testing.T) {
 		{group: "a", name: "zero-last-segment", run: zeroLastSegment},
 		{group: "a", name: "torn-tail-after-crash", run: func(e *env) error { return tornTail(e, true) }},
 		{group: "a", name: "torn-tail-after-exit", run: func(e *env) error { return tornTail(e, false) }},
-		{group: "a", name: "stale-bytes-after-recovery", run: staleBytes,
-			known: "to Java bytes behind the end are normal; to us a closed log that has them is damaged"},
+		{group: "a", name: "stale-bytes-after-recovery", run: staleBytes},
 		{group: "b", name: "truncated", run: weTruncated},
 		{group: "b", name: "no-checkpoint", run: func(e *env) error { return withoutFile(e, "checkpoint") }},
 		{group: "b", name: "no-queues", run: func(e *env) error { return withoutFile(e, "consumequeue") }},
-		{group: "g", name: "java-appended", run: javaAppended},
-		{group: "g", name: "java-appended-reader-first", run: readerAfterJava,
-			known: "a reader stops at our published bound until an owner has opened the directory"},
-		{group: "g", name: "java-appended-and-crashed", run: javaCrashed},
+		{group: "g", name: "java-appended", run: func(e *env) error { return javaAppended(e, true) }},
+		{group: "g", name: "java-appended-as-it-comes", run: func(e *env) error { return javaAppended(e, false) }},
+		{group: "g", name: "java-appended-reader-first", run: func(e *env) error { return readerAfterJava(e, true) }},
+		{group: "g", name: "java-appended-reader-first-as-it-comes", run: func(e *env) error { return readerAfterJava(e, false) }},
+		{group: "g", name: "java-appended-and-crashed", run: func(e *env) error { return javaCrashed(e, true) }},
+		{group: "g", name: "java-appended-and-crashed-as-it-comes", run: func(e *env) error { return javaCrashed(e, false) }},
 		{group: "g", name: "java-expired-segments", run: javaExpired},
 		{group: "g", name: "java-deleted-topic", run: javaDeletedTopic},
 		{group: "g", name: "java-truncated", run: func(e *env) error { return javaTruncated(e, 10, 0) }},
 		{group: "g", name: "java-truncated-segments", run: func(e *env) error { return javaTruncated(e, 200, 0) }},
-		{group: "g", name: "java-truncated-and-appended", run: func(e *env) error { return javaTruncated(e, 10, 3) },
-			known: "not noticed: the fingerprint covers the last 4096 bytes, and the change lies before them"},
+		{group: "g", name: "java-truncated-and-appended", run: func(e *env) error { return javaTruncated(e, 10, 3) }},
 		{group: "g", name: "java-truncated-and-appended-as-much", run: func(e *env) error { return javaTruncated(e, 10, 30) }},
 		{group: "g", name: "java-truncated-segments-and-appended", run: func(e *env) error { return javaTruncated(e, 200, 3) }},
 	})
@@ -211,24 +211,42 @@ func expiredQueue(e *env) error {
 	return e.verifiedDir(s.options(dir))
 }
 
-// readerAfterJava: Java appended to a log of ours, and a reader comes before the
-// owner does.
-func readerAfterJava(e *env) error {
-	s := usual()
+// readerAfterJava: a reader sees all that Java appended to our directory, while
+// Java has it open and after its exit, before we have opened it again.
+func readerAfterJava(e *env, checksum bool) error {
+	s, theirs := usual(), usual()
+	theirs.checksum = checksum
 	dir := e.dir()
 	if _, _, err := e.weWrite(s.options(dir), some(0, 100), nil, nil); err != nil {
-		return err
-	}
-	_, java, err := e.javaWrites(dir, s, some(100, 100))
-	if err != nil {
 		return err
 	}
 	reader, err := stratalog.OpenReader(e.ctx, s.options(dir), stratalog.ReaderOptions{})
 	if err != nil {
 		return err
 	}
-	ours, err := oursSees(e.ctx, reader)
-	return errors.Join(err, reader.Close(), differs("our reader", ours, java))
+	sees := func(what string, want snapshot) error {
+		ours, err := oursSees(e.ctx, reader)
+		return errors.Join(err, differs(what, ours, want))
+	}
+	store, err := e.openJava(e.java, dir, theirs)
+	if err != nil {
+		return errors.Join(err, reader.Close())
+	}
+	_, err = e.javaPuts(store, some(100, 100))
+	if err == nil {
+		err = store.Wait(e.ctx)
+	}
+	java, seen := javaSees(e.ctx, store)
+	if err = errors.Join(err, seen, reader.Refresh(e.ctx)); err == nil {
+		err = sees("our reader beside java", java)
+	}
+	if err = errors.Join(err, store.Shutdown(e.ctx)); err == nil {
+		err = reader.Refresh(e.ctx)
+	}
+	if err == nil {
+		err = sees("our reader after java", java)
+	}
+	return errors.Join(err, reader.Close())
 }
 
 // prefill: the heads are gone and the queues with them. Both make them anew, with
@@ -546,14 +564,17 @@ func noticed(r stratalog.LoadReport) error {
 	return nil
 }
 
-func javaAppended(e *env) error {
-	s := usual()
+// javaAppended: with or without a checksum over Java's records; its default is
+// without, and they stand behind ours, of which each has one.
+func javaAppended(e *env, checksum bool) error {
+	s, java := usual(), usual()
+	java.checksum = checksum
 	dir := e.dir()
 	all, _, err := e.weWrite(s.options(dir), some(0, 100), nil, nil)
 	if err != nil {
 		return err
 	}
-	more, java, err := e.javaWrites(dir, s, some(100, 100))
+	more, seen, err := e.javaWrites(dir, java, some(100, 100))
 	if err != nil {
 		return err
 	}
@@ -566,7 +587,7 @@ func javaAppended(e *env) error {
 	if err == nil && again.Log.Foreign {
 		err = errors.New("noticed once more by the next open")
 	}
-	return errors.Join(err, noticed(report), differs("ours", ours, java), holds(ours, all), holds(ours, more))
+	return errors.Join(err, noticed(report), differs("ours", ours, seen), holds(ours, all), holds(ours, more))
 }
 
 // crashed runs work on a store of a Java process that is then killed.
@@ -582,15 +603,16 @@ func (e *env) crashed(dir string, s setup, work func(*javapeer.Store) error) err
 	return errors.Join(err, p.Kill())
 }
 
-func javaCrashed(e *env) error {
-	s := usual()
+func javaCrashed(e *env, checksum bool) error {
+	s, java := usual(), usual()
+	java.checksum = checksum
 	dir := e.dir()
 	all, _, err := e.weWrite(s.options(dir), some(0, 100), nil, nil)
 	if err != nil {
 		return err
 	}
 	var more []sent
-	err = e.crashed(dir, s, func(store *javapeer.Store) (err error) {
+	err = e.crashed(dir, java, func(store *javapeer.Store) (err error) {
 		more, err = e.javaPuts(store, some(100, 100))
 		return err
 	})

@@ -19,6 +19,7 @@ func TestTurns(t *testing.T) {
 		{group: "c", name: "alternate-versions", run: func(e *env) error { return alternate(e, turns{versions: true}) }},
 		{group: "c", name: "alternate-expiring", run: func(e *env) error { return alternate(e, turns{expire: true}) }},
 		{group: "c", name: "alternate-without-sidecar", run: func(e *env) error { return alternate(e, turns{noSidecar: true}) }},
+		{group: "c", name: "alternate-java-as-it-comes", run: func(e *env) error { return alternate(e, turns{javaPlain: true}) }},
 		{group: "c", name: "alternate-mmap-no-checksum", run: func(e *env) error { return alternate(e, turns{plain: true}) }},
 	})
 }
@@ -29,6 +30,7 @@ type turns struct {
 	expire    bool // Java removes old segments
 	noSidecar bool // our own files are removed before each turn of ours
 	plain     bool // the other write path, no checksum over the record
+	javaPlain bool // only Java puts no checksum over the record, which is its default
 }
 
 // mixed makes the messages of one turn: every kind of record that a log holds.
@@ -42,9 +44,9 @@ func mixed(turn int) [][]stratalog.Message {
 		case 7:
 			m.BornHost = addr("[2001:db8::7]:7")
 		case 8:
-			m.SysFlag = codec.TransactionPrepared
+			m.SysFlag = int32(codec.SysFlagTransactionPrepared)
 		case 9:
-			m.SysFlag = codec.TransactionCommit
+			m.SysFlag = int32(codec.SysFlagTransactionCommit)
 		}
 	})
 	for _, b := range batches(2, 9, 300) {
@@ -56,6 +58,56 @@ func mixed(turn int) [][]stratalog.Message {
 	return groups
 }
 
+// ownPeers are processes of one case. A Java store that was shut down keeps its
+// files open until they are collected, so that in a long case the processes are
+// replaced now and then.
+type ownPeers struct {
+	e       *env
+	running map[string]*javapeer.Process
+	turns   int
+}
+
+// process returns that of the case's version, or of the other one.
+func (o *ownPeers) process(other bool) (*javapeer.Process, error) {
+	version := o.e.version
+	if other {
+		version = javapeer.Versions[0]
+		if version == o.e.version {
+			version = javapeer.Versions[1]
+		}
+	}
+	if modeCounts().alternations <= 10 {
+		return peer(o.e.ctx, version) // few turns: the shared one does
+	}
+	if o.turns++; o.turns%10 == 0 {
+		if err := o.end(); err != nil {
+			return nil, err
+		}
+	}
+	if p := o.running[version]; p != nil {
+		return p, nil
+	}
+	p, err := javapeer.Start(o.e.ctx, root, version, o.e.t.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	if o.running == nil {
+		o.running = map[string]*javapeer.Process{}
+	}
+	o.running[version] = p
+	return p, nil
+}
+
+// end ends the processes, whose stores were all shut down.
+func (o *ownPeers) end() error {
+	var err error
+	for _, p := range o.running {
+		err = errors.Join(err, p.Kill())
+	}
+	o.running = nil
+	return err
+}
+
 // alternate has Java and us write in turn. At every turn each must see exactly
 // what the other saw at its end, and go on with the offsets from there.
 func alternate(e *env, how turns) error {
@@ -63,11 +115,15 @@ func alternate(e *env, how turns) error {
 	if how.plain {
 		s.checksum, s.path = false, stratalog.WriteMmap
 	}
+	theirs := s
+	theirs.checksum = s.checksum && !how.javaPlain
 	dir := e.dir()
 	var all []sent
 	var last snapshot
 	first := int64(0)
 	rounds := modeCounts().alternations
+	own := &ownPeers{e: e}
+	defer own.end()
 	check := func(what string, before, seen snapshot) error {
 		var live []sent
 		for _, m := range all {
@@ -78,18 +134,11 @@ func alternate(e *env, how turns) error {
 		return errors.Join(differs(what, before, last), holds(seen, live))
 	}
 	for round := range rounds {
-		p := e.java
-		if how.versions && round%2 == 1 {
-			other := javapeer.Versions[0]
-			if other == e.version {
-				other = javapeer.Versions[1]
-			}
-			var err error
-			if p, err = peer(e.ctx, other); err != nil {
-				return err
-			}
+		p, err := own.process(how.versions && round%2 == 1)
+		if err != nil {
+			return err
 		}
-		store, err := e.openJava(p, dir, s)
+		store, err := e.openJava(p, dir, theirs)
 		if err != nil {
 			return fmt.Errorf("turn %d: %w", round, err)
 		}

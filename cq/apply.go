@@ -11,8 +11,8 @@ import (
 // Apply notes the unit of a record. Readers see it after Commit. Records of
 // prepared and rolled back transactions have no unit.
 func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
-	switch rec.SysFlag() & codec.SysFlagTransactionMask {
-	case codec.TransactionPrepared, codec.TransactionRollback:
+	switch rec.SysFlag() & codec.SysFlagTransaction {
+	case codec.SysFlagTransactionPrepared, codec.SysFlagTransactionRollback:
 		return nil
 	}
 	if err := s.checkWritable(contract.OpDispatch); err != nil {

@@ -47,11 +47,7 @@ func BenchmarkApplyCommit(b *testing.B) {
 }
 
 // setOffset sets the queue offset of an encoded record.
-func setOffset(rec []byte, at int64) {
-	for i := range 8 {
-		rec[20+i] = byte(at >> (56 - 8*i))
-	}
-}
+func setOffset(rec []byte, at int64) { codec.PatchMessageQueueOffset(rec, at) }
 
 // BenchmarkUnits reads 32 units at a time.
 func BenchmarkUnits(b *testing.B) {

@@ -59,13 +59,13 @@ func TestTopicsOfTheSecondVersion(t *testing.T) {
 func TestTransactionsWithoutAUnit(t *testing.T) {
 	s := mustOpen(t, newSim(t), Options{})
 	mustApply(t, s,
-		entry{topic: "t", at: 0, phy: 0, flag: codec.TransactionPrepared},
-		entry{topic: "t", at: 0, phy: 200, flag: codec.TransactionRollback})
+		entry{topic: "t", at: 0, phy: 0, flag: codec.SysFlagTransactionPrepared},
+		entry{topic: "t", at: 0, phy: 200, flag: codec.SysFlagTransactionRollback})
 	if s.Exists("t", 0) || len(s.Topics()) != 0 {
 		t.Fatal("a unit was made")
 	}
 	mustApply(t, s,
-		entry{topic: "t", at: 0, phy: 400, flag: codec.TransactionCommit},
+		entry{topic: "t", at: 0, phy: 400, flag: codec.SysFlagTransactionCommit},
 		entry{topic: "t", at: 1, phy: 600})
 	if s.Max("t", 0) != 2 {
 		t.Fatalf("max %d", s.Max("t", 0))

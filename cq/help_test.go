@@ -19,7 +19,7 @@ type entry struct {
 	at    int64
 	phy   int64
 	size  int32
-	flag  int32
+	flag  codec.SysFlag
 	tag   string
 }
 

@@ -88,10 +88,7 @@ func patch(b []byte, delta int) []byte {
 	if v.Parse(c) != nil {
 		return c
 	}
-	at := uint64(v.PhysicalOffset() + int64(delta))
-	for i := range 8 {
-		c[28+i] = byte(at >> (56 - 8*i))
-	}
+	codec.PatchMessagePhysicalOffset(c, v.PhysicalOffset()+int64(delta))
 	return c
 }
 

@@ -37,12 +37,18 @@ func (c *checker) fail(at Where, format string, args ...any) error {
 	return &Error{File: c.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)}
 }
 
+// supportNames are the names that support/layout.go.txt declares for users.
+var supportNames = []string{"Describer", "ErrNewerVersion", "ErrShortBuffer", "FieldError", "FieldInfo", "RecordInfo", "Records"}
+
 // checkFile checks a whole schema.
 func checkFile(file string, tree *syntaxFile) (*File, error) {
 	c := &checker{
 		file: file, little: tree.little, taken: map[string]string{}, enums: map[string]*Enum{},
 		records: map[string]*Record{},
 		out:     &File{Doc: tree.doc, Path: file, Source: filepath.Base(file), Package: tree.pkg},
+	}
+	for _, name := range supportNames {
+		c.taken[name] = "what every package of codecs has"
 	}
 	for _, e := range tree.enums {
 		if err := c.checkEnum(e); err != nil {
@@ -224,6 +230,13 @@ func (c *checker) checkRecord(r *syntaxRecord) (*Record, error) {
 	for _, suffix := range []string{"View", "MinSize", "Size", "Views"} {
 		if err := c.take(r.at, r.name+suffix, what+" "+r.name); err != nil {
 			return nil, err
+		}
+	}
+	for _, f := range rc.record.Fields {
+		if f.hasOffset() {
+			if err := c.take(f.Where, rc.record.offsetName(f), "field "+f.Name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	c.records[r.name] = rc.record

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,7 +15,7 @@ func TestDocsAreUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := map[string]bool{"README.md": true}
+	made := map[string]bool{"README.md": true, "java.md": true} // of no schema
 	for _, f := range parseSchemas(t, "../codec/*.layout") {
 		page, err := Docs(f, goldenIn("../codec/testdata"))
 		if err != nil {
@@ -23,6 +24,10 @@ func TestDocsAreUpToDate(t *testing.T) {
 		ksy, err := Kaitai(f)
 		if err != nil {
 			t.Fatal(err)
+		}
+		// Both begin with the comment above the package line.
+		if opening := strings.Join(f.Doc, "\n"); opening == "" || !bytes.Contains(page.Source, []byte("# "+f.Source+"\n\n"+opening+"\n")) {
+			t.Errorf("%s does not open with the text of its schema, %q", page.Name, opening)
 		}
 		for _, out := range []struct {
 			dir string

@@ -129,6 +129,15 @@ func emitContentCheck(p *printer, r *Record, f *Field) {
 
 func emitFlagWidth(p *printer, r *Record, f *Field) {
 	a, value := f.End.Anchor, "m."+f.Name
+	if f.AltIf == nil {
+		p.block(fmt.Sprintf("if len(%s) != %d", value, f.Width), func() {
+			p.line("return 0, badWidth(%s, len(%s), %d)", r.where(f), value, f.Width)
+		})
+		if f.UTF8 {
+			emitContentCheck(p, r, f)
+		}
+		return
+	}
 	p.line("a%d := %s", a, f.At.add(f.Width).local())
 	p.block("if "+r.condExpr(f.AltIf, structValue(f.AltIf.Field)), func() {
 		p.line("a%d += %d", a, f.AltWidth-f.Width)

@@ -14,27 +14,36 @@ func emitEncode(p *printer, r *Record) {
 		doc = append(doc, fmt.Sprintf("%s covers given.", f.Name))
 	}
 	p.function(doc, fmt.Sprintf("func (m *%s) Encode(dst []byte%s) (int, error)", r.Name, r.givenParam()), func() {
-		emitChecks(p, r)
-		size := r.sizeName()
-		if r.Size == 0 {
-			size = r.End().local()
+		if form, alts := r.firstForm(); form != nil {
+			p.line("// The widths are the first ones nearly always: then more is at fixed places.")
+			p.block("if "+r.noneExpr(alts), func() { emitEncodeBody(p, form) })
 		}
-		p.block(fmt.Sprintf("if len(dst) < %s", size), func() {
-			p.line("return 0, shortBuffer(%q, %s, len(dst))", r.Name, size)
-		})
-		if r.Size == 0 {
-			p.line("dst = dst[:%s]", size)
-		}
-		emitParts(p, r)
-		for _, f := range r.Fields {
-			if f.Kind == KindChecksum && f.Until == 0 {
-				p.when(len(f.encodeConds()) > 0, fmt.Sprintf("if %s > %s", f.End.local(), f.At.local()), func() {
-					p.line("%s", storeInt(f.Int, "dst", f.At.local(), f.At.add(f.Int.Bytes).local(), f.sum(r.coveredByEncode(f))))
-				})
-			}
-		}
-		p.line("return %s, nil", size)
+		emitEncodeBody(p, r)
 	})
+}
+
+// emitEncodeBody prints the checks, the stores and the return.
+func emitEncodeBody(p *printer, r *Record) {
+	emitChecks(p, r)
+	size := r.sizeName()
+	if r.Size == 0 {
+		size = r.End().local()
+	}
+	p.block(fmt.Sprintf("if len(dst) < %s", size), func() {
+		p.line("return 0, shortBuffer(%q, %s, len(dst))", r.Name, size)
+	})
+	if r.Size == 0 {
+		p.line("dst = dst[:%s]", size)
+	}
+	emitParts(p, r)
+	for _, f := range r.Fields {
+		if f.Kind == KindChecksum && f.Until == 0 {
+			p.when(len(f.encodeConds()) > 0, fmt.Sprintf("if %s > %s", f.End.local(), f.At.local()), func() {
+				p.line("%s", storeInt(f.Int, "dst", f.At.local(), f.At.add(f.Int.Bytes).local(), f.sum(r.coveredByEncode(f))))
+			})
+		}
+	}
+	p.line("return %s, nil", size)
 }
 
 // coveredByEncode is the expression of the bytes that a checksum covers. The
@@ -155,6 +164,8 @@ func emitStore(p *printer, r *Record, f *Field, base, from, to string) {
 		p.line("copy(%s[%s:%s], %s)", base, from, to, r.constName(f))
 	case KindFixedBytes:
 		p.line("*(*[%d]byte)(%s[%s:%s]) = %s", f.Width, base, from, to, value)
+	case KindFlagBytes:
+		p.line("*(*[%d]byte)(%s[%s:%s]) = [%d]byte(%s)", f.Width, base, from, to, f.Width, value)
 	case KindPadBytes:
 		p.line("putPadded(%s[%s:%s], %s, %#02x)", base, from, to, value, f.Pad)
 	default:
@@ -184,7 +195,7 @@ func emitData(p *printer, r *Record, f *Field) {
 	at, data, end, value := f.At.local(), f.Data.local(), f.End.local(), "m."+f.Name
 	maybe := len(f.encodeConds()) > 0
 	switch {
-	case f.Kind == KindFlagBytes:
+	case f.Kind == KindFlagBytes && f.AltIf != nil:
 		p.line("if len(%s) == %d {", value, f.Width)
 		p.line("*(*[%d]byte)(dst[%s:]) = [%d]byte(%s)", f.Width, at, f.Width, value)
 		p.line("} else {")

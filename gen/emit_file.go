@@ -108,6 +108,10 @@ func emitConstants(p *printer, r *Record) {
 			p.line("// %s is the bytes of %s.", r.constName(f), f.Name)
 			p.line("%s = %q", r.constName(f), string(f.Const))
 		}
+		if f.hasOffset() {
+			p.line("// %s is where %s starts, in bytes from the start of the record.", r.offsetName(f), f.Name)
+			p.line("%s = %d", r.offsetName(f), f.At.Off)
+		}
 		for _, c := range f.Choices {
 			emitChoice(p, c, r.choiceName(f, c), f.Int.GoType(), f.Name)
 		}

@@ -142,7 +142,7 @@ func emitShared(files []*File) ([]Output, error) {
 			code.line("return []RecordInfo{")
 			for _, f := range files {
 				for _, r := range f.Records {
-					code.line("{%q, %s, describe%s},", r.Name, r.sizeName(), title(r.Name))
+					code.line("{%q, %s, %v, describe%s, viewOf[%s]},", r.Name, r.sizeName(), r.Size > 0, title(r.Name), r.viewName())
 				}
 			}
 			code.line("}")

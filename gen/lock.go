@@ -41,6 +41,8 @@ type lockBlock struct {
 	what, name string
 	attrs      lockAttrs
 	lines      []lockLine
+	// openEnums are the enums and flags of the schemas that take any value.
+	openEnums map[string]bool
 	// file and at say where the schema has it; they are empty of a lock file.
 	file string
 	at   Where
@@ -73,7 +75,7 @@ func lockBlocks(files []*File) []lockBlock {
 		}
 		for _, p := range f.Pages {
 			attrs := lockAttrs{fmt.Sprintf("size=%d", p.Size), fmt.Sprintf("slots=%d", p.Slots), "of=" + p.Record.Name, "by=" + p.By.Name}
-			out = append(out, lockBlock{"page", p.Name, attrs, nil, f.Path, p.Where})
+			out = append(out, lockBlock{"page", p.Name, attrs, nil, nil, f.Path, p.Where})
 		}
 	}
 	return out

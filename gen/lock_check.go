@@ -12,12 +12,15 @@ const accept = "; give the record a new version (since, until), or accept the br
 // CheckLock checks that what the lock file describes can still be read with the
 // schemas of files. The error is an *Error that names the place in the schema
 // and what has changed; the changes that it allows are new declarations, new
-// values of enums, wider limits, and fields that only newer versions have.
+// values of enums, an open enum for an integer that was none, wider limits, and
+// fields that only newer versions have.
 func CheckLock(files []*File, lock string) error {
-	now := map[string]*lockBlock{}
+	now, open := map[string]*lockBlock{}, map[string]bool{}
 	blocks := lockBlocks(files)
 	for i := range blocks {
-		now[blocks[i].name] = &blocks[i]
+		b := &blocks[i]
+		now[b.name], b.openEnums = b, open
+		_, open[b.name] = b.attrs.get("open")
 	}
 	for _, old := range parseLock(lock) {
 		b := now[old.name]
@@ -188,6 +191,11 @@ var layoutKeys = []string{"kind", "type", "enum", "width", "or", "or-if", "value
 func (b *lockBlock) fieldFollows(old, now *lockLine) error {
 	name := b.name + "." + now.name
 	for _, key := range layoutKeys {
+		if _, had := old.attrs.get(key); key == "enum" && !had {
+			if is, _ := now.attrs.get(key); b.openEnums[is] {
+				continue // it refuses nothing
+			}
+		}
 		if err := b.same(name, now.at, key, old.attrs, now.attrs); err != nil {
 			return err
 		}

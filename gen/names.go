@@ -49,6 +49,13 @@ func (r *Record) choiceName(f *Field, c *Choice) string {
 	return f.Enum.Name + c.Name
 }
 
+// hasOffset says whether there is a constant for the field's place: who looks
+// for records in a damaged file looks for their magics.
+func (f *Field) hasOffset() bool { return f.Kind == KindMagic && f.At.Anchor == 0 }
+
+// offsetName returns the constant of a field's place.
+func (r *Record) offsetName(f *Field) string { return r.Name + f.Name + "Offset" }
+
 // sizeName returns the constant of the record's size or smallest size.
 func (r *Record) sizeName() string {
 	if r.Size > 0 {

@@ -26,7 +26,7 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	for n := len(s.pending); n > 0 && s.pending[n-1].phy >= phy; n-- {
 		s.pending = s.pending[:n-1] // A batch that failed half-way comes again.
 	}
-	if phy < 0 || rec.SysFlag()&codec.SysFlagTransactionMask == codec.TransactionRollback {
+	if phy < 0 || rec.SysFlag()&codec.SysFlagTransaction == codec.SysFlagTransactionRollback {
 		return nil
 	}
 	hashes, tagged := s.keys.of(rec)

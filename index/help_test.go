@@ -23,7 +23,7 @@ const dir = "/store/index"
 type record struct {
 	topic, unique, keys, tags string
 	phy, time                 int64
-	flag                      int32
+	flag                      codec.SysFlag
 	bytes                     []byte
 }
 
@@ -63,7 +63,7 @@ func (r *record) has(q Query) bool {
 	if q.To == 0 {
 		q.To = 1 << 62
 	}
-	if r.topic != q.Topic || r.time < q.From || r.time > q.To || r.flag == codec.TransactionRollback {
+	if r.topic != q.Topic || r.time < q.From || r.time > q.To || r.flag == codec.SysFlagTransactionRollback {
 		return false
 	}
 	if q.Tag {
@@ -152,7 +152,7 @@ func (l *log) grow() *record {
 	case 2:
 		r.keys = " "
 	case 3:
-		r.keys, r.flag = l.pick(words), []int32{codec.TransactionPrepared, codec.TransactionCommit, codec.TransactionRollback}[l.rng.IntN(3)]
+		r.keys, r.flag = l.pick(words), []codec.SysFlag{codec.SysFlagTransactionPrepared, codec.SysFlagTransactionCommit, codec.SysFlagTransactionRollback}[l.rng.IntN(3)]
 	case 4:
 		r.unique = fmt.Sprintf("u%d", l.phy)
 	default:

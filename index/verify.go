@@ -70,7 +70,7 @@ func (v *Verifier) Lagging() int64 { return v.lagging }
 // could not be done.
 func (v *Verifier) Record(rec *codec.MessageView) error {
 	hashes, tagged := v.keys.of(rec)
-	if rec.SysFlag()&codec.SysFlagTransactionMask == codec.TransactionRollback {
+	if rec.SysFlag()&codec.SysFlagTransaction == codec.SysFlagTransactionRollback {
 		hashes, tagged = nil, false
 	}
 	phy := rec.PhysicalOffset()

@@ -20,7 +20,9 @@ type checker struct {
 
 	right int64
 	wrong int64
-	first string
+	// retired counts the places that retention took before they were read.
+	retired int64
+	first   string
 }
 
 func newChecker(s *session) *checker {
@@ -38,9 +40,15 @@ func (c *checker) record(rec *stratalog.Record, queue int, offset int64) {
 		c.right++
 		return
 	}
-	if c.wrong++; c.first == "" {
-		topic, id := c.s.queue(queue)
-		c.first = fmt.Sprintf("%s/%d at %d: %s", topic, id, offset, fault)
+	c.wrong++
+	topic, id := c.s.queue(queue)
+	c.note(fmt.Sprintf("%s/%d at %d: %s", topic, id, offset, fault))
+}
+
+// note keeps the first fault.
+func (c *checker) note(fault string) {
+	if c.first == "" {
+		c.first = fault
 	}
 }
 
@@ -80,6 +88,20 @@ func (c *checker) mark(seq int64) {
 	c.seen[seq/64] |= 1 << (seq % 64)
 }
 
+// readBefore takes the measured messages that retention took, and that another
+// had read and found right before, as read.
+func (c *checker) readBefore(other *checker) {
+	producers := int64(c.s.cfg.Load.Producers)
+	for p := range producers {
+		for i := c.s.warm[p]; i < c.s.gen.Acked(int(p)); i++ {
+			if seq := i*producers + p; c.retired > 0 && !c.has(seq) && other.has(seq) {
+				c.mark(seq)
+				c.right, c.retired = c.right+1, c.retired-1
+			}
+		}
+	}
+}
+
 // missing counts the acknowledged messages that were not seen, and names the
 // first of them if nothing else was wrong. Messages that were sent and not
 // acknowledged may be there or not.
@@ -88,9 +110,8 @@ func (c *checker) missing() int64 {
 	for p := range producers {
 		for i := range c.s.gen.Acked(int(p)) {
 			if seq := i*producers + p; !c.has(seq) {
-				if n++; c.first == "" {
-					c.first = fmt.Sprintf("message %d, acknowledged, is in no queue", seq)
-				}
+				n++
+				c.note(fmt.Sprintf("message %d, acknowledged, is in no queue", seq))
 			}
 		}
 	}
@@ -104,9 +125,8 @@ func (c *checker) unsent() int64 {
 	for p := range producers {
 		for seq := c.s.gen.Sent(int(p))*producers + p; seq < int64(len(c.seen))*64; seq += producers {
 			if c.has(seq) {
-				if n++; c.first == "" {
-					c.first = fmt.Sprintf("message %d was never sent", seq)
-				}
+				n++
+				c.note(fmt.Sprintf("message %d was never sent", seq))
 			}
 		}
 	}
@@ -153,13 +173,16 @@ func readQueue(ctx context.Context, g getter, topic string, queue int32, from in
 	}
 }
 
-// readBack reads all queues from their starts of before the run.
-func (s *session) readBack(ctx context.Context, starts []int64, progress func(done int64)) (*checker, error) {
-	c := newChecker(s)
+// readBack reads all queues from their starts of before the run, or from where
+// retention left them, into c.
+func (s *session) readBack(ctx context.Context, c *checker, starts []int64, progress func(done int64)) error {
 	var out stratalog.Records
 	read := int64(0)
 	for queue, next := range starts {
 		topic, id := s.queue(queue)
+		if first, _ := s.store.QueueRange(topic, id); first > next {
+			c.retired, next = c.retired+first-next, first
+		}
 		err := readQueue(ctx, s.store, topic, id, next, &out, func(rec *stratalog.Record) error {
 			c.record(rec, queue, next)
 			next++
@@ -169,9 +192,40 @@ func (s *session) readBack(ctx context.Context, starts []int64, progress func(do
 			return nil
 		})
 		if err != nil {
-			return c, err
+			return fmt.Errorf("%s/%d at %d: %w", topic, id, next, err)
 		}
 	}
 	c.wrong += c.unsent()
-	return c, nil
+	for _, name := range s.strangers() {
+		c.wrong++
+		c.note(name + " holds more than before the run, which sent nothing there")
+	}
+	return nil
+}
+
+// others returns the ends of the queues that the run does not send to.
+func (s *session) others() map[string]int64 {
+	ours, ends := map[string]bool{}, map[string]int64{}
+	for i := range s.queues() {
+		topic, id := s.queue(i)
+		ours[fmt.Sprintf("%s/%d", topic, id)] = true
+	}
+	for _, topic := range s.store.Topics() {
+		for _, id := range s.store.Queues(topic) {
+			if name := fmt.Sprintf("%s/%d", topic, id); !ours[name] {
+				_, ends[name] = s.store.QueueRange(topic, id)
+			}
+		}
+	}
+	return ends
+}
+
+// strangers names the queues that grew without being sent to.
+func (s *session) strangers() (names []string) {
+	for name, end := range s.others() {
+		if end > s.before[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }

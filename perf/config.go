@@ -95,7 +95,9 @@ type session struct {
 	topics []string
 	gen    *load.Generator
 	mine   []*producer
-	warm   []int64 // sent by each producer before the measuring began
+	m      *measurement
+	before map[string]int64 // ends of the queues that nothing is sent to
+	warm   []int64          // sent by each producer before the measuring began
 }
 
 // open opens the store of a valid config and makes its generator.
@@ -128,9 +130,10 @@ func open(ctx context.Context, cfg *Config) (*session, error) {
 		s.mine, producers[p] = append(s.mine, one), one
 	}
 	var err error
-	if s.gen, err = load.NewGenerator(*l, producers); err != nil {
+	if s.gen, err = load.NewGenerator(*s.measured(), producers); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+	s.before = s.others()
 	return s, nil
 }
 
@@ -146,14 +149,17 @@ func (s *session) start(ctx context.Context) (err error) {
 	return err
 }
 
-// reopen closes the store, has the system forget what it caches of it, and opens
-// it again.
-func (s *session) reopen(ctx context.Context) error {
+// reopen closes the store and opens it again; cold, it has the system forget in
+// between what it caches of it.
+func (s *session) reopen(ctx context.Context, cold bool) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	if err := DropCache(s.cfg.Dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
+	s.store = nil
+	if cold {
+		if err := DropCache(s.cfg.Dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
 	}
 	return s.start(ctx)
 }

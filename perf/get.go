@@ -47,8 +47,10 @@ type GetConfig struct {
 // Validate checks the numbers.
 func (c *GetConfig) Validate() error {
 	switch {
-	case c.Count < 0 || c.Count == 0 && c.Duration <= 0:
-		return fmt.Errorf("count: %d is not positive, and there is no duration", c.Count)
+	case c.Count < 0 || c.Duration < 0:
+		return fmt.Errorf("count, duration: %d and %v must not be negative", c.Count, c.Duration)
+	case c.Count == 0 && c.Duration == 0:
+		return errors.New("neither a count nor a duration is given")
 	case c.Count > 0 && c.Duration != 0:
 		return errors.New("a count and a duration exclude each other")
 	case c.Batch < 1 || c.Batch > stratalog.MaxCount:
@@ -145,7 +147,7 @@ func (g *getRun) measure(ctx context.Context) (*load.Run, error) {
 	warm := &getWorker{g: g, rng: rand.New(rand.NewPCG(g.cfg.Seed, 0)), all: load.NewRecorder(nil), step: 1}
 	for warm.read < min(1000, g.total) {
 		if _, err := warm.get(ctx, g.cfg.Batch); err != nil {
-			return nil, err
+			return damaged(run, err)
 		}
 	}
 	warm.out.Release()
@@ -186,10 +188,20 @@ func (g *getRun) measure(ctx context.Context) (*load.Run, error) {
 	run.Ops, run.Usage = []load.Op{op}, meter.Stop(op.Records, op.Bytes)
 	err := errors.Join(errs...)
 	if err != nil && ctx.Err() == nil {
-		return nil, err
+		return damaged(run, err)
 	}
 	run.Interrupted, run.Verified.OK = err != nil, err == nil && run.Verified.Wrong == 0
 	return run, err
+}
+
+// damaged ends a run with an error: if that is damage, it is the run's outcome.
+func damaged(run *load.Run, err error) (*load.Run, error) {
+	if !isDamage(err) {
+		return nil, err
+	}
+	run.Verified.Wrong++
+	run.Verified.First = err.Error()
+	return run, nil
 }
 
 // getWorker is one reader.
@@ -263,7 +275,7 @@ func (w *getWorker) get(ctx context.Context, count int) (int, error) {
 		return 0, err
 	}
 	w.all.Add(end.Sub(start), int64(w.out.Len()), end)
-	if w.out.Next <= at || w.out.Len() == 0 {
+	if w.out.Next != at+int64(w.out.Len()) || w.out.Len() == 0 {
 		return 0, contract.NewError(contract.KindUnavailable, contract.OpRead, contract.ComponentStore,
 			fmt.Sprintf("%s/%d at %d: %v", s.topic, s.queue, at, w.out.Status), nil)
 	}

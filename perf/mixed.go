@@ -39,6 +39,9 @@ func (c *MixedConfig) Validate() error {
 	return c.TailConfig.Validate()
 }
 
+// backlogAsync is how many messages of the backlog each producer has on its way.
+const backlogAsync = 64
+
 // RunMixed appends, with followers at the tail, while one reader scans all
 // queues from their start over and over, with a cold cache at first, and
 // retention takes the oldest segments. See RunAppend for what it returns.
@@ -48,6 +51,7 @@ func RunMixed(ctx context.Context, cfg MixedConfig) (run *load.Run, err error) {
 	}
 	cfg.Load.Starts = load.NewStarts()
 	cfg.Load.Warmup += cfg.Backlog
+	cfg.Load.WarmupAsync = max(cfg.Load.Async, backlogAsync)
 	s, err := open(ctx, &cfg.Config)
 	if err != nil {
 		return nil, err
@@ -59,10 +63,10 @@ func RunMixed(ctx context.Context, cfg MixedConfig) (run *load.Run, err error) {
 
 	starts := s.ends()
 	if err := s.warmup(ctx); err != nil {
-		return interrupted(ctx, run, err)
+		return nil, err
 	}
 	// Opened anew: what is mapped stays cached.
-	if err := s.reopen(ctx); err != nil {
+	if err := s.reopen(ctx, true); err != nil {
 		return nil, err
 	}
 	m := s.begin(run)
@@ -84,35 +88,34 @@ func RunMixed(ctx context.Context, cfg MixedConfig) (run *load.Run, err error) {
 	}
 	ops, checks, tailErr := tail.finish(err == nil)
 	run.Ops = append(append(run.Ops, ops...), scan.op())
-	if err = errors.Join(err, tailErr, scan.err, keep.err); err != nil {
-		return interrupted(ctx, run, err)
+	if err = errors.Join(err, tailErr, scan.err, keep.err); err != nil && !isDamage(err) {
+		return interrupted(run, err)
 	}
-	run.Notes = append(run.Notes, fmt.Sprintf("retention ran %d times and removed %d bytes of log and %d queue files; the scan began anew %d times",
-		keep.runs, keep.bytes, keep.queueFiles, scan.rounds))
-	s.verifyMixed(run, checks, scan)
-	return run, nil
-}
-
-// verifyMixed puts together what the followers saw of the run, and what the scan
-// saw of all that was there.
-func (s *session) verifyMixed(run *load.Run, checks []*follower, scan *scanner) {
+	run.Notes = append(run.Notes,
+		fmt.Sprintf("retention ran %d times and removed %d bytes of log and %d queue files", keep.runs, keep.bytes, keep.queueFiles),
+		fmt.Sprintf("the scan checked %d records, and came to the end of the queues %d times", scan.right+scan.wrong, scan.rounds))
 	for _, f := range checks {
-		// They began behind the backlog, so they do not miss it. It is a
-		// number of messages of each producer.
+		// They began behind the backlog, so they do not miss it. It is a number
+		// of messages of each producer.
 		for p := range int64(s.cfg.Load.Producers) {
 			for i := range s.warm[p] {
 				f.check.mark(i*int64(s.cfg.Load.Producers) + p)
 			}
 		}
 	}
-	run.Verified = tally(checks)
+	run, err = s.verify(ctx, run, starts, checks, err)
 	v := &run.Verified
-	v.How = "by each follower, from the end of the backlog on, and by the scan: place, checksum, every byte of the body"
-	v.Records, v.Wrong = v.Records+scan.right, v.Wrong+scan.wrong
+	v.How = "by the scan; " + v.How
+	v.Wrong += scan.wrong
+	if fault := keep.fault(); fault != "" {
+		v.Wrong++
+		scan.note(fault)
+	}
 	if v.First == "" {
 		v.First = scan.first
 	}
-	v.OK = v.OK && scan.wrong == 0
+	v.OK = v.OK && v.Wrong == 0
+	return run, err
 }
 
 // scanner reads all queues from their start, again and again.
@@ -149,7 +152,9 @@ func (c *scanner) run(ctx context.Context) {
 				break
 			}
 		}
-		c.rounds++
+		if ctx.Err() == nil {
+			c.rounds++
+		}
 		if c.records == before && ctx.Err() == nil {
 			time.Sleep(10 * time.Millisecond) // nothing there yet
 		}
@@ -201,9 +206,15 @@ func (c *scanner) check(rec *stratalog.Record, queue int, offset int64) {
 		c.right++
 		return
 	}
-	if c.wrong++; c.first == "" {
-		topic, id := c.s.queue(queue)
-		c.first = fmt.Sprintf("scan: %s/%d at %d: not what was sent", topic, id, offset)
+	c.wrong++
+	topic, id := c.s.queue(queue)
+	c.note(fmt.Sprintf("scan: %s/%d at %d: not what was sent", topic, id, offset))
+}
+
+// note keeps the first fault.
+func (c *scanner) note(fault string) {
+	if c.first == "" {
+		c.first = fault
 	}
 }
 
@@ -224,7 +235,16 @@ type retention struct {
 	runs       int
 	bytes      int64
 	queueFiles int
+	least      int64 // bytes of log that a call left, if one took any
 	err        error
+}
+
+// fault says what retention did that it should not.
+func (r *retention) fault() string {
+	if r.bytes > 0 && r.least < r.keep {
+		return fmt.Sprintf("retention left %d bytes of log and should keep %d", r.least, r.keep)
+	}
+	return ""
 }
 
 func (r *retention) run(ctx context.Context) {
@@ -249,6 +269,9 @@ func (r *retention) run(ctx context.Context) {
 				r.err = err
 			}
 			return
+		}
+		if left := int64(h.Watermarks.Appended - gone.MinOffset); gone.MinOffset > h.MinOffset && (r.bytes == 0 || left < r.least) {
+			r.least = left
 		}
 		r.runs++
 		r.bytes, r.queueFiles = r.bytes+int64(gone.MinOffset-h.MinOffset), r.queueFiles+gone.QueueFiles

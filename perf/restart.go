@@ -72,7 +72,8 @@ type ChildConfig struct {
 	Kill bool
 }
 
-// ready is what the child says, on a line, when the log is as long as wanted.
+// ready is what the child says, on a line, when the log is as long as wanted, and,
+// if it is to be killed, after every further batch that was acknowledged.
 type ready struct {
 	Acked int64 `json:"acked"`
 }
@@ -107,6 +108,11 @@ func RunRestartChild(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		if seq, err = appendSome(ctx, store, bodies, seq); err != nil {
 			return errors.Join(err, closeStore(store))
+		}
+		if said {
+			if err := json.NewEncoder(out).Encode(ready{seq}); err != nil {
+				return errors.Join(err, closeStore(store))
+			}
 		}
 	}
 }
@@ -161,14 +167,14 @@ func RunRestart(ctx context.Context, cfg RestartConfig) (run *load.Run, err erro
 			for _, cold := range []bool{false, true} {
 				ops, err := cfg.opens(ctx, run, dir, size, kill, cold)
 				if err != nil {
-					return interrupted(ctx, run, err)
+					return interrupted(run, err)
 				}
 				run.Ops = append(run.Ops, ops...)
 			}
 		}
 	}
 	run.Usage = meter.Stop(0, 0)
-	run.Verified.How = "after the last opening of each kind, through the queue: every message that was acknowledged when the log was long enough, its place and its body"
+	run.Verified.How = "after every opening: the queue reaches as far as what was acknowledged by the process before its end, and by us; after the last of each kind every message of the queue, its place and its body"
 	run.Verified.OK = run.Verified.Missing == 0 && run.Verified.Wrong == 0
 	return run, nil
 }
@@ -187,21 +193,30 @@ func (c *RestartConfig) opens(ctx context.Context, run *load.Run, dir string, si
 		name += " warm"
 	}
 	open, first := load.NewHistogram(), load.NewHistogram()
-	acked := int64(0)
+	acked := int64(0) // by anybody, so far
 	for round := range c.Rounds {
 		c.Progress.Tell(name, int64(round), int64(c.Rounds))
-		var err error
-		if acked, err = c.fill(ctx, dir, size, kill); err != nil {
+		said, err := c.fill(ctx, dir, size, kill)
+		if err != nil {
 			return nil, err
 		}
+		acked = max(acked, said)
 		if cold {
 			if err := DropCache(dir); err != nil {
 				return nil, err
 			}
 		}
-		if err := c.openOnce(ctx, dir, open, first); err != nil {
+		end, err := c.openOnce(ctx, dir, open, first)
+		if err != nil {
 			return nil, err
 		}
+		if v := &run.Verified; end <= acked { // with the message that was appended now
+			v.Missing += acked + 1 - end
+			if v.First == "" {
+				v.First = fmt.Sprintf("%s, opening %d: %d messages and one more, %d were acknowledged before", name, round+1, end-1, acked)
+			}
+		}
+		acked = max(acked, end)
 	}
 	if err := c.readBack(ctx, run, dir, acked); err != nil {
 		return nil, err
@@ -232,14 +247,21 @@ func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill b
 		DiskFloor: c.DiskFloor, Until: size, Kill: kill})
 	err = errors.Join(err, in.Close())
 	var said ready
-	line, readErr := bufio.NewReader(out).ReadBytes('\n')
+	lines := bufio.NewReader(out)
+	line, readErr := lines.ReadBytes('\n')
 	if readErr == nil {
 		readErr = json.Unmarshal(line, &said)
 	}
 	if kill && readErr == nil {
-		time.Sleep(20 * time.Millisecond) // into the midst of its next appends
-	}
-	if kill || readErr != nil {
+		// Into the midst of its next appends.
+		time.AfterFunc(20*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil || json.Unmarshal(line, &said) != nil {
+				break // what it was saying when it was killed does not count
+			}
+		}
+	} else if readErr != nil {
 		_ = cmd.Process.Kill()
 	}
 	waitErr := cmd.Wait()
@@ -252,23 +274,25 @@ func (c *RestartConfig) fill(ctx context.Context, dir string, size int64, kill b
 	return said.Acked, nil
 }
 
-// openOnce opens the store and appends a message.
-func (c *RestartConfig) openOnce(ctx context.Context, dir string, open, first load.Histogram) error {
+// openOnce opens the store and appends a message; it returns the queue's end
+// behind that.
+func (c *RestartConfig) openOnce(ctx context.Context, dir string, open, first load.Histogram) (int64, error) {
 	bodies := load.NewBodies(c.Seed, load.FixedSize(c.Size))
 	start := time.Now()
-	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, DiskFloor: c.DiskFloor, MaxMessageSize: max(c.Size, 4<<20)})
+	store, err := stratalog.Open(ctx, stratalog.Options{Dir: dir, SegmentSize: c.SegmentSize, DiskFloor: c.DiskFloor,
+		MaxMessageSize: max(c.Size, 4<<20)})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	open.Record(time.Since(start))
 	if err := store.Start(ctx); err != nil {
-		return errors.Join(err, closeStore(store))
+		return 0, errors.Join(err, closeStore(store))
 	}
 	_, seq := store.QueueRange(restartTopic, 0)
 	body := bodies.Make(nil, seq)
 	_, err = store.Append(ctx, &stratalog.Message{Topic: restartTopic, Body: body, Flag: int32(seq)}, stratalog.Sync)
 	first.Record(time.Since(start))
-	return errors.Join(err, closeStore(store))
+	return seq + 1, errors.Join(err, closeStore(store))
 }
 
 // readBack compares all messages; acked of them must be there.

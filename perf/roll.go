@@ -27,7 +27,7 @@ func RunRoll(ctx context.Context, cfg Config) (run *load.Run, err error) {
 
 	starts := s.ends()
 	if err := s.warmup(ctx); err != nil {
-		return interrupted(ctx, run, err)
+		return nil, err
 	}
 	first := int64(s.store.Health().Watermarks.Appended) / cfg.SegmentSize
 	for _, p := range s.mine {
@@ -42,23 +42,23 @@ func RunRoll(ctx context.Context, cfg Config) (run *load.Run, err error) {
 		err = m.settle(ctx)
 	}
 	if err != nil {
-		return interrupted(ctx, run, err)
+		return interrupted(run, err)
 	}
 	if run.Log.Rolls == 0 {
 		run.Notes = append(run.Notes, "no segment was filled: more records or smaller segments are needed")
 	}
-	return s.verify(ctx, run, starts)
+	return s.verify(ctx, run, starts, nil, nil)
 }
 
 // rolls is the operation of the messages at a roll; like those of all messages
-// its latencies run from when they were due.
+// its latencies run from when they were due. Of them there is no rate.
 func (s *session) rolls(all load.Op) load.Op {
-	op := load.Op{Name: "append at a roll", Arrivals: all.Arrivals, Rate: all.Rate, Seconds: all.Seconds}
+	op := load.Op{Name: "append at a roll", Arrivals: all.Arrivals}
 	var parts []load.Histogram
 	for _, p := range s.mine {
 		parts = append(parts, *p.roll)
 		op.Count += p.roll.Count()
 	}
-	op.Records, op.Latency = op.Count, load.Summary(parts...)
+	op.Latency = load.Summary(parts...)
 	return op
 }

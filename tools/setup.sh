@@ -16,6 +16,7 @@ strace strace counting system calls
 chromium chromium looking at the report of the load generators in a browser
 node nodejs reading our files with a decoder that is not ours
 npm npm reading our files with a decoder that is not ours
+flatc flatbuffers-compiler generating one of the codecs beside ours anew
 valgrind valgrind counting instructions in tools/benchstat.sh
 mkfs.ext4 e2fsprogs tests that pull the disk from under a real file system
 mount mount tests on file systems of their own

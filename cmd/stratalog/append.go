@@ -57,7 +57,7 @@ many messages were appended: they are the first ones, in order.`,
 	f.StringVar(&c.tag, "tag", "", "tag of every message")
 	f.StringVar(&c.files, "files", "", "append the files below this directory")
 	f.Var(c.durability, "durability", "what to wait for")
-	f.Var(&c.segment, "segment-size", segmentHelp)
+	addSegment(f, &c.segment)
 	f.Var(&c.maxMessage, "max-message-size", "longest body (0: 4MiB)")
 	f.Var(&c.floor, "disk-floor", floorHelp)
 	return cmd

@@ -23,15 +23,16 @@ func newBench(a *app) *cobra.Command {
 		Short: "Measure a store; everything that is measured is also checked",
 		Long: `Bench offers load to a store and measures what it does with it. All that was
 acknowledged is read back and compared; a run in which a byte is wrong or missing
-ends with 1. A run that is interrupted prints what was measured until then, marked
-as interrupted, and ends with 2.
+ends with 1, as does one that meets damage. A run that is interrupted, or cannot go on,
+prints what was measured until then, marked as interrupted, and ends with 2.
 
 In a closed loop (no --rate) each producer waits for its answer before it goes on.
 In an open loop (--rate) each message is due at a time of its own, and its latency
 runs from there, so that a stall of the store is not hidden.
 
 Without --dir a temporary directory is used, and removed. With --json each command
-prints one object, which "bench report" turns into a page.`,
+prints one object, which "bench report" turns into a page; docs/BENCH.md says what its
+fields mean. A temporary directory may be in memory: for the speed of a disk, name one.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -64,6 +65,10 @@ const (
 	openAsync  = 1024
 )
 
+// newSeed returns a random seed that survives a JSON reader whose numbers are
+// floating point.
+func newSeed() uint64 { return 1 + rand.Uint64N(1<<53-1) }
+
 // loadFlags are the flags of the workloads that append.
 type loadFlags struct {
 	cfg        perf.Config
@@ -83,10 +88,10 @@ func newLoadFlags(f *pflag.FlagSet, records int64, duration time.Duration) *load
 	s := &l.cfg.Load
 	f.Int64Var(&s.Records, "records", records, "how many messages to measure (--duration instead: how long)")
 	f.DurationVar(&s.Duration, "duration", duration, "how long to measure")
-	f.Int64Var(&s.Warmup, "warmup", autoWarmup, "how many messages come first, unmeasured (-1: a tenth, at most 10000)")
+	f.Int64Var(&s.Warmup, "warmup", autoWarmup, "how many messages come first, unmeasured (-1: a tenth of --records, at most 10000; 1000 with --duration)")
 	f.DurationVar(&s.WarmupDuration, "warmup-duration", 0, "how long the same load runs before, unmeasured, instead of --warmup")
 	f.StringVar(&l.size, "size", "1KiB", "length of a body: 1KiB, uniform:100-4KiB, lognormal:1KiB,0.8,64KiB (median, sigma, most), 128*70,64KiB*30")
-	f.StringVar(&l.cfg.Corpus, "corpus", "", "take the files below this directory as bodies, instead of --size")
+	f.StringVar(&l.cfg.Corpus, "corpus", "", "take the files below this directory as bodies, instead of --size: those of at most 4 MiB, up to 1 GiB in all")
 	f.IntVar(&s.Producers, "producers", 1, "how many goroutines append")
 	f.IntVar(&s.Async, "async", autoAsync, "messages on their way per producer; 0 waits for each (-1: 0 in a closed loop, 1024 in an open one)")
 	f.Float64Var(&s.Rate, "rate", 0, "messages a second of all producers together (0: closed loop)")
@@ -95,7 +100,7 @@ func newLoadFlags(f *pflag.FlagSet, records int64, duration time.Duration) *load
 	f.IntVar(&l.cfg.Queues, "queues", 1, "how many queues each topic has")
 	f.Var(l.durability, "durability", "what to wait for")
 	f.Var(l.path, "write-path", "how bytes get into the page cache")
-	f.Var(&l.segment, "segment-size", segmentHelp)
+	addSegment(f, &l.segment)
 	f.Var(&l.floor, "disk-floor", floorHelp)
 	f.Uint64Var(&s.Seed, "seed", 0, "seed of the bodies (0: a random one, printed)")
 	return l
@@ -114,6 +119,9 @@ func (l *loadFlags) config(a *app, changed func(string) bool) (perf.Config, erro
 		s.Records = 0
 	case changed("records"):
 		s.Duration = 0
+	}
+	if changed("corpus") && (changed("size") || l.cfg.Corpus == "") {
+		return c, usage("--corpus: it takes the place of --size, and needs a directory")
 	}
 	if s.Rate != 0 {
 		s.Arrivals = load.Fixed
@@ -139,7 +147,7 @@ func (l *loadFlags) config(a *app, changed func(string) bool) (perf.Config, erro
 		}
 	}
 	if s.Seed == 0 {
-		s.Seed = rand.Uint64()
+		s.Seed = newSeed()
 	}
 	var err error
 	if c.Sizes, err = load.ParseSizes(l.size, parseSize); err != nil {
@@ -173,6 +181,9 @@ func (a *app) bench(do func(dir string, progress load.Progress) (*load.Run, erro
 		bar := newProgress(a.errOut)
 		run, err := do(dir, bar.tell)
 		bar.end()
+		if errors.Is(err, context.Canceled) && exitCode(err) == exitFailed {
+			err = context.Canceled // which call it ended does not matter
+		}
 		if run == nil {
 			return err
 		}
@@ -185,8 +196,8 @@ func newBenchAppend(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append",
 		Short: "Append, read all back, compare every body",
-		Long: `Append measures appends in a closed or an open loop, then reads all back and
-compares every body. If it is interrupted it prints what was measured until then,
+		Long: `Append measures appends in a closed or an open loop, opens the store again, reads
+all back and compares every body. If it is interrupted it prints what was measured until then,
 marked as interrupted, and ends with 2; with --dir the messages stay in the store.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -209,7 +220,10 @@ func newBenchRoll(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "roll",
 		Short: "Append into small segments; the latency at the roll beside that elsewhere",
-		Args:  atMost(0),
+		Long: `Roll appends into small segments, and shows the latency of the messages that were
+their producer's first in a segment beside that of all. Each producer waits for its
+answer, so with --rate a message that is due behind a slow one is late by its own clock.`,
+		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := flags.config(a, cmd.Flags().Changed)
 			if err != nil {
@@ -228,6 +242,7 @@ func newBenchRoll(a *app) *cobra.Command {
 	flags = newLoadFlags(cmd.Flags(), 100_000, 0)
 	flags.segment = 4 << 20
 	cmd.Flags().Lookup("segment-size").DefValue = formatSize(4 << 20)
+	cmd.Flags().Lookup("async").Hidden = true
 	return cmd
 }
 
@@ -240,7 +255,7 @@ func newBenchGet(a *app) *cobra.Command {
 		Short: "Read an existing store at random places or in order",
 		Long: `Get reads with verified checksums, without the store's lock. With --body-seed, the
 seed that bench append printed, and the --size that it was given, every body is
-compared as well. If it is interrupted it prints what was measured until then, and
+compared as well; that holds for a store that one run has written. If it is interrupted it prints what was measured until then, and
 ends with 2.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -248,7 +263,7 @@ ends with 2.`,
 				cfg.Count = 0
 			}
 			if cfg.Seed == 0 {
-				cfg.Seed = rand.Uint64()
+				cfg.Seed = newSeed()
 			}
 			var err error
 			if cfg.Sizes, err = load.ParseSizes(size, parseSize); err != nil {

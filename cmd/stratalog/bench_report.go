@@ -23,7 +23,9 @@ type reported struct {
 	Out       string `json:"report"`
 	Runs      int    `json:"runs"`
 	Unsound   int    `json:"unsound"`
+	Behind    int    `json:"behind_their_rate"`
 	Unread    int    `json:"not_read_back"`
+	Again     int    `json:"given_again"`
 	Baselines int    `json:"baselines"`
 }
 
@@ -48,11 +50,12 @@ the standard input.
 
 Runs of one engine and workload under one configuration, on one machine and one
 program, are repeats: their medians are shown. Others are compared with the first
-run under the same load, or with those of the engine that --base names.
+run under the same load whose answers promise the same, or with those of the engine
+that --base names. A run that is given twice counts once.
 
 With --history a page shows the accepted baselines of the gate (docs/GATE.md),
-with runs or without. Runs that were not found right, or were interrupted, are
-told on stderr, and stand out on the page.`,
+with runs or without. Runs that were not found right, were interrupted, or did not
+get the load that was asked for are told on stderr, and stand out on the page.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && cfg.history == "" {
 				return usage("neither a file of runs nor --history is given; see %s --help", cmd.CommandPath())
@@ -83,6 +86,7 @@ func (a *app) benchReport(cfg reportConfig, files []string) error {
 			return err
 		}
 	}
+	in.Sources, in.Again = report.Distinct(in.Sources)
 	if cfg.history != "" {
 		err := a.readInput(cfg.history, func(r io.Reader) (err error) {
 			in.History, err = report.ReadHistory(cfg.history, r)
@@ -98,13 +102,19 @@ func (a *app) benchReport(cfg reportConfig, files []string) error {
 		}
 		return err
 	}
+	if in.Again > 0 {
+		fmt.Fprintf(a.errOut, "stratalog: %d runs were given more than once and count once\n", in.Again)
+	}
+	if n := in.Behind(); n > 0 {
+		fmt.Fprintf(a.errOut, "stratalog: %d of %d runs did not get the load that was asked for\n", n, len(in.Sources))
+	}
 	if n := in.Unsound(); n > 0 {
 		fmt.Fprintf(a.errOut, "stratalog: %d of %d runs cannot be relied on; the page says why\n", n, len(in.Sources))
 	}
 	if cfg.out == "-" {
 		return nil
 	}
-	return a.report(&reported{cfg.out, len(in.Sources), in.Unsound(), in.Unread(), len(in.History)})
+	return a.report(&reported{cfg.out, len(in.Sources), in.Unsound(), in.Behind(), in.Unread(), in.Again, len(in.History)})
 }
 
 // readInput hands the file of that name, or the standard input, to read.

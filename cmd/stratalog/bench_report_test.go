@@ -61,7 +61,18 @@ func TestBenchReport(t *testing.T) {
 	if m := object(t, "bench", "report", "--history", history, "-o", out); m["baselines"] != 4.0 || m["runs"] != 0.0 || m["report"] != out {
 		t.Errorf("said %v", m)
 	}
-	isPage(t, fine(t, "", "bench", "report", "--history", history, loads, loads, "-o", "-"), "Accepted baselines", "6 runs")
+	a := cli(t, "", "bench", "report", "--history", history, loads, loads, "-o", "-")
+	if a.code != exitFine || a.errOut != "stratalog: 3 runs were given more than once and count once\n" {
+		t.Errorf("code %d, %q", a.code, a.errOut)
+	}
+	isPage(t, a.out, "Accepted baselines", "<li>3 runs</li>", "3 runs given more than once, counted once")
+
+	slow := m.Loads(1)[0]
+	slow.Ops[0].Unsent = 5
+	a = cli(t, "", "bench", "report", put(t, slow), "-o", "-")
+	if a.code != exitFine || a.errOut != "stratalog: 1 of 1 runs did not get the load that was asked for\n" {
+		t.Errorf("code %d, %q", a.code, a.errOut)
+	}
 
 	text, err := os.ReadFile(loads)
 	if err != nil {
@@ -69,7 +80,7 @@ func TestBenchReport(t *testing.T) {
 	}
 	isPage(t, fine(t, string(text), "bench", "report", "-", "-o", "-"), "3 runs")
 
-	a := cli(t, "", "bench", "report", bad, "-o", "-", "--base", "badger")
+	a = cli(t, "", "bench", "report", bad, "-o", "-", "--base", "badger")
 	if a.code != exitFine || a.errOut != "stratalog: 2 of 12 runs cannot be relied on; the page says why\n" {
 		t.Errorf("code %d, %q", a.code, a.errOut)
 	}
@@ -95,18 +106,20 @@ func TestBenchReportRefuses(t *testing.T) {
 		args string
 		want string
 	}{
-		"nothing":         {"", "neither a file of runs nor --history is given; see stratalog bench report --help"},
-		"no such file":    {"/no/such/file", "/no/such/file: no such file"},
-		"a directory":     {t.TempDir(), "is a directory"},
-		"not JSON":        {putText(t, "{\"schema\":\nhello"), "in.json: line 2, byte 11: "},
-		"truncated":       {putText(t, "{\"schema\":1"), "in.json: line 1, byte 11: the text ends within a JSON value"},
-		"no run":          {history, "in.json: line 1, byte 0: not a run: it has no schema"},
-		"no history":      {"--history " + run, "in.json: line 1, byte 0: not an accepted baseline: no commit"},
-		"no such history": {"--history /no/such/file", "no such file"},
-		"no such base":    {run + " --base other", "--base: no run is of this engine: other"},
-		"no such flag":    {run + " --bogus", "see stratalog bench report --help"},
-		"empty output":    {run + " --out=", "--out is empty"},
-		"no directory":    {run + " --out /no/such/directory/r.html", "/no/such/directory/"},
+		"nothing":               {"", "neither a file of runs nor --history is given; see stratalog bench report --help"},
+		"no such file":          {"/no/such/file", "/no/such/file: no such file"},
+		"a directory":           {t.TempDir(), "is a directory"},
+		"not JSON":              {putText(t, "{\"schema\":\nhello"), "in.json: line 2, byte 11: "},
+		"truncated":             {putText(t, "{\"schema\":1"), "in.json: line 1, byte 11: the text ends within a JSON value"},
+		"no run":                {history, "in.json: line 1, byte 0: not a run: it has no schema"},
+		"no history":            {"--history " + run, "in.json: line 1, byte 0: not an accepted baseline: no commit"},
+		"no such history":       {"--history /no/such/file", "no such file"},
+		"no such base":          {run + " --base other", "--base: no run is of this engine: other"},
+		"no such flag":          {run + " --bogus", "see stratalog bench report --help"},
+		"empty output":          {run + " --out=", "--out is empty"},
+		"no directory":          {run + " --out /no/such/directory/r.html", "write /no/such/directory/r.html: no such file or directory"},
+		"a directory as output": {run + " --out .", "write .: is a directory"},
+		"impossible":            {putText(t, `{"schema":1,"engine":"e","workload":"w","ops":[{"seconds":-1}]}`), "in.json: line 1, byte 0: impossible number: ops[0].seconds is -1"},
 	} {
 		a := cli(t, "", append([]string{"bench", "report", "-o", out}, strings.Fields(c.args)...)...)
 		if a.code != exitFailed || a.out != "" || !strings.Contains(a.errOut, c.want) || strings.Count(a.errOut, "\n") != 1 {

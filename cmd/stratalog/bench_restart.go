@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -31,7 +30,7 @@ page cache, and with the system asked to forget them. At the end all is read bac
 			}
 			cfg.Size, cfg.SegmentSize, cfg.DiskFloor = int(size), int64(segment), diskFloor(floor)
 			if cfg.Seed == 0 {
-				cfg.Seed = rand.Uint64()
+				cfg.Seed = newSeed()
 			}
 			cfg.LogSizes = nil
 			for text := range strings.SplitSeq(logs, ",") {
@@ -64,7 +63,7 @@ page cache, and with the system asked to forget them. At the end all is read bac
 	f.StringVar(&logs, "log-size", "64MiB,256MiB", "lengths of the logs, with commas between")
 	f.IntVar(&cfg.Rounds, "rounds", 5, "how often each is opened")
 	f.Var(&size, "size", "length of a body")
-	f.Var(&segment, "segment-size", segmentHelp)
+	addSegment(f, &segment)
 	f.Var(&floor, "disk-floor", floorHelp)
 	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of the bodies (0: a random one, printed)")
 	f.BoolVar(&child, "child", false, "be the process that fills the store")

@@ -25,7 +25,8 @@ func newBenchTail(a *app) *cobra.Command {
 		Use:   "tail",
 		Short: "Append with followers behind; how long each message is under way",
 		Long: `Tail appends while followers read, check and wait at the end. Its "tail" latency
-runs from when a message was due until a follower had read and checked it.
+runs from when a message was due until a follower had it, its checksum checked. At
+the end the store is opened again, and all is read back.
 
 --workload takes a workload file of the OpenMessaging Benchmark: topics,
 partitions, sizes, producers, consumers, rate and durations come from it; a flag
@@ -76,7 +77,8 @@ func newBenchMixed(a *app) *cobra.Command {
 		Long: `Mixed first appends a backlog and opens the store again, with the system asked to
 forget what it caches of it. Then it appends, with followers at the tail, while one
 reader scans everything from the start over and over, and retention removes the
-oldest segments.`,
+oldest segments. At the end the store is opened again, and what is left of it read
+back; what retention took before anybody had read it is counted as retired.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			base, err := flags.config(a, cmd.Flags().Changed)

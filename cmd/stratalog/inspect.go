@@ -41,6 +41,7 @@ func (a *app) inspect(ctx context.Context, appended bool) (err error) {
 	line("log id", "%s", in.LogID)
 	line("sidecar", "%s", in.Sidecar)
 	line("abort file", "%v", in.Unclean)
+	line("a Java broker started since", "%v", in.Stranger)
 	bound := "last valid record"
 	if in.Bounded {
 		bound = "published bound"

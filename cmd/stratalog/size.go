@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/stratalog/stratalog/commitlog"
 )
 
@@ -62,9 +64,17 @@ func (*sizeFlag) Type() string { return "SIZE" }
 
 // The help of the flags of every command that writes.
 const (
-	segmentHelp = "length of a log file, taken at once, for a store that is made (default 1GiB)"
+	segmentHelp = "length of a log file, taken at once, for a store that is made"
 	floorHelp   = "free space of the disk that the log leaves alone (0: none)"
 )
+
+// addSegment adds --segment-size; s is 0 for the store's own default.
+func addSegment(f *pflag.FlagSet, s *sizeFlag) {
+	f.Var(s, "segment-size", segmentHelp)
+	if *s == 0 {
+		f.Lookup("segment-size").DefValue = formatSize(commitlog.DefaultSegmentSize)
+	}
+}
 
 // newDiskFloor is a --disk-floor flag.
 func newDiskFloor() sizeFlag { return commitlog.DefaultDiskFloor }

@@ -32,6 +32,7 @@ var layers = []layer{
 	{"internal/task", []string{"internal/invariant", "internal/clock"}, nil},
 	{"internal/vfs", []string{"internal/invariant", "internal/clock"}, []string{"golang.org/x/sys/..."}},
 	{"internal/blockcache", []string{"internal/invariant"}, []string{"github.com/dgraph-io/ristretto/..."}},
+	{"internal/dump", []string{"codec", "contract", "internal/vfs"}, nil},
 	{"internal/testutil/...", []string{"codec", "contract", anyInternal}, nil},
 
 	{"mmap", []string{anyInternal}, nil},

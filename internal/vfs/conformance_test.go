@@ -342,8 +342,25 @@ func TestConformLock(t *testing.T) {
 		check(t, f.Close())
 		_, err = fsys.Lock(p)
 		wantErr(t, err, ErrLocked)
+		// Another program may write into the file of a lock; ours is emptied.
+		f = open(t, fsys, p, ReadWrite)
+		_, err = f.WriteAt([]byte("lock"), 0)
+		check(t, errors.Join(err, f.Close()))
+		for _, want := range []int64{4, 0} {
+			size, err := a.Size()
+			check(t, err)
+			if size != want {
+				t.Errorf("the lock file has %d bytes, want %d", size, want)
+			}
+			check(t, a.Clear())
+		}
+		_, err = fsys.Lock(p)
+		wantErr(t, err, ErrLocked)
 		check(t, a.Close())
 		wantErr(t, a.Close(), fs.ErrClosed)
+		wantErr(t, a.Clear(), fs.ErrClosed)
+		_, err = a.Size()
+		wantErr(t, err, fs.ErrClosed)
 		b, err := fsys.Lock(p)
 		check(t, err)
 		check(t, b.Close())

@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -131,7 +130,7 @@ func (osFS) Free(path string) (int64, error) {
 	return n, nil
 }
 
-func (osFS) Lock(path string) (io.Closer, error) {
+func (osFS) Lock(path string) (Lock, error) {
 	l, err := lockFile(filepath.FromSlash(path))
 	if err != nil {
 		return nil, pathErr("lock", path, causeOf(err))

@@ -392,7 +392,7 @@ type osLock struct {
 // the name was replaced in between.
 const lockAttempts = 8
 
-func lockFile(native string) (io.Closer, error) {
+func lockFile(native string) (Lock, error) {
 	for range lockAttempts {
 		fd, stale, err := tryLock(native)
 		if err != nil {
@@ -448,12 +448,40 @@ func lockDescriptor(fd int, native string) (stale bool, err error) {
 	return err == nil && (held.Dev != named.Dev || held.Ino != named.Ino), err
 }
 
+func (l *osLock) Size() (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fd < 0 {
+		return 0, pathErr("stat", l.path, fs.ErrClosed)
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(l.fd, &st)
+	return st.Size, pathErr("stat", l.path, err)
+}
+
+func (l *osLock) Clear() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fd < 0 {
+		return pathErr("truncate", l.path, fs.ErrClosed)
+	}
+	err := retryEINTR(func() error { return unix.Ftruncate(l.fd, 0) })
+	if err == nil {
+		err = unix.Fsync(l.fd) // never tried again: see osFile.Sync
+	}
+	return pathErr("truncate", l.path, err)
+}
+
 func (l *osLock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fd < 0 {
 		return pathErr("unlock", l.path, fs.ErrClosed)
 	}
+	// Closing alone would not do while a child that is being started has a copy
+	// of the descriptor.
+	lk := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: 0, Len: 1}
+	_ = retryEINTR(func() error { return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &lk) })
 	err := unix.Close(l.fd)
 	l.fd = -1
 	if err == unix.EINTR {
@@ -470,6 +498,25 @@ func (f *osFile) NextHole(off int64) (int64, error) {
 	}
 	defer f.release()
 	at, err := unix.Seek(f.fd, off, unix.SEEK_HOLE)
+	if err != nil {
+		return 0, pathErr("seek", f.name, err)
+	}
+	return at, nil
+}
+
+// NextData returns the first position at or behind off that holds data (as far
+// as the file system tells; it may be zeros), or the file's length.
+func (f *osFile) NextData(off int64) (int64, error) {
+	if err := f.hold("seek"); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	at, err := unix.Seek(f.fd, off, unix.SEEK_DATA)
+	if err == unix.ENXIO { // none up to the end
+		var st unix.Stat_t
+		err = unix.Fstat(f.fd, &st)
+		at = st.Size
+	}
 	if err != nil {
 		return 0, pathErr("seek", f.name, err)
 	}

@@ -132,3 +132,24 @@ func BenchmarkOSWriteSyncAllocs(b *testing.B) {
 		}
 	}
 }
+
+// TestOSNextData: a hole is passed over, as far as the file system tells; what is
+// written is not.
+func TestOSNextData(t *testing.T) {
+	f, err := OS().Open(filepath.Join(t.TempDir(), "sparse"), ReadWrite|Create)
+	check(t, err)
+	const at = 1 << 20
+	_, err = f.WriteAt([]byte("data"), at)
+	check(t, err)
+	check(t, f.Truncate(4*at))
+	finder := f.(interface{ NextData(int64) (int64, error) })
+	for off, most := range map[int64]int64{0: at, at: at, at + 3: at + 3, 2 * at: 4 * at, 4 * at: 4 * at} {
+		if got, err := finder.NextData(off); err != nil || got < off || got > most {
+			t.Errorf("NextData(%d) = %d, %v, want at most %d", off, got, err, most)
+		}
+	}
+	check(t, f.Close())
+	if _, err := finder.NextData(0); err == nil {
+		t.Error("a closed file answers")
+	}
+}

@@ -109,7 +109,7 @@ type osLock struct {
 	f    *os.File
 }
 
-func lockFile(native string) (io.Closer, error) {
+func lockFile(native string) (Lock, error) {
 	openLocks.Lock()
 	defer openLocks.Unlock()
 	dir, err := filepath.Abs(filepath.Dir(native))
@@ -138,6 +138,32 @@ func lockFile(native string) (io.Closer, error) {
 	}
 	openLocks.held[path] = true
 	return &osLock{path: path, f: f}, nil
+}
+
+func (l *osLock) Size() (int64, error) {
+	openLocks.Lock()
+	defer openLocks.Unlock()
+	if l.f == nil {
+		return 0, pathErr("stat", l.path, fs.ErrClosed)
+	}
+	st, err := l.f.Stat()
+	if err != nil {
+		return 0, pathErr("stat", l.path, causeOf(err))
+	}
+	return st.Size(), nil
+}
+
+func (l *osLock) Clear() error {
+	openLocks.Lock()
+	defer openLocks.Unlock()
+	if l.f == nil {
+		return pathErr("truncate", l.path, fs.ErrClosed)
+	}
+	err := l.f.Truncate(0)
+	if err == nil {
+		err = l.f.Sync()
+	}
+	return pathErr("truncate", l.path, causeOf(err))
 }
 
 func (l *osLock) Close() error {

@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -83,7 +82,7 @@ type osLock struct {
 	f    *os.File // Guarded by mu; nil once closed.
 }
 
-func lockFile(native string) (io.Closer, error) {
+func lockFile(native string) (Lock, error) {
 	f, err := os.OpenFile(native, os.O_RDWR|os.O_CREATE, filePerm)
 	if err != nil {
 		return nil, err
@@ -98,6 +97,32 @@ func lockFile(native string) (io.Closer, error) {
 		return nil, err
 	}
 	return &osLock{path: native, f: f}, nil
+}
+
+func (l *osLock) Size() (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return 0, pathErr("stat", l.path, fs.ErrClosed)
+	}
+	st, err := l.f.Stat()
+	if err != nil {
+		return 0, pathErr("stat", l.path, causeOf(err))
+	}
+	return st.Size(), nil
+}
+
+func (l *osLock) Clear() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return pathErr("truncate", l.path, fs.ErrClosed)
+	}
+	err := l.f.Truncate(0)
+	if err == nil {
+		err = l.f.Sync()
+	}
+	return pathErr("truncate", l.path, causeOf(err))
 }
 
 func (l *osLock) Close() error {

@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -379,13 +378,13 @@ func (s *Sim) Free(name string) (int64, error) {
 // simLock is a held lock.
 type simLock struct {
 	s    *Sim
-	n    *node
+	f    *simFile
 	name string
 	done bool // Guarded by s.mu.
 }
 
 // Lock implements FS.
-func (s *Sim) Lock(name string) (io.Closer, error) {
+func (s *Sim) Lock(name string) (Lock, error) {
 	f, err := s.open(cleanPath(name), name, ReadWrite|Create)
 	if err != nil {
 		return nil, pathErr("lock", name, err)
@@ -396,9 +395,21 @@ func (s *Sim) Lock(name string) (io.Closer, error) {
 		f.n.refs--
 		return nil, pathErr("lock", name, ErrLocked)
 	}
-	l := &simLock{s: s, n: f.n, name: name}
+	l := &simLock{s: s, f: f, name: name}
 	s.locks[f.n.id] = l
 	return l, nil
+}
+
+func (l *simLock) Size() (int64, error) {
+	info, err := l.f.Stat()
+	return info.Size, err
+}
+
+func (l *simLock) Clear() error {
+	if err := l.f.Truncate(0); err != nil {
+		return err
+	}
+	return l.f.Sync()
 }
 
 func (l *simLock) Close() error {
@@ -407,9 +418,9 @@ func (l *simLock) Close() error {
 	if l.done {
 		return pathErr("unlock", l.name, fs.ErrClosed)
 	}
-	l.done = true
-	delete(l.s.locks, l.n.id)
-	l.n.refs--
-	l.s.reap(l.n)
+	l.done, l.f.closed = true, true
+	delete(l.s.locks, l.f.n.id)
+	l.f.n.refs--
+	l.s.reap(l.f.n)
 	return nil
 }

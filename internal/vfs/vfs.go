@@ -91,9 +91,20 @@ type FS interface {
 	Free(path string) (int64, error)
 	// Lock takes the exclusive lock on byte 0 of the file at path, made if
 	// missing, and fails at once (ErrLocked) when anybody holds it: another
-	// process (fcntl locks included) or another owner in this one. Closing
-	// the result releases it; the file stays.
-	Lock(path string) (io.Closer, error)
+	// process (fcntl locks included) or another owner in this one. The lock's
+	// descriptor alone may be used to reach the file while it is held.
+	Lock(path string) (Lock, error)
+}
+
+// Lock is a lock that is held.
+type Lock interface {
+	// Size returns the length in bytes of the lock file, into which an owner
+	// before may have written.
+	Size() (int64, error)
+	// Clear makes the file empty, durably.
+	Clear() error
+	// Close releases the lock; the file stays. A second one is fs.ErrClosed.
+	io.Closer
 }
 
 // File is an open file. ReadAt, WriteAt, Datasync and Sync may run

@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 )
 
 // verdict is what an interceptor wants done about an operation.
@@ -28,7 +27,7 @@ type interceptor interface {
 type wrapFS struct {
 	inner FS
 	ic    interceptor
-	holes bool // pass NextHole on
+	holes bool // pass NextHole and NextData on
 }
 
 // plain does an operation that has no result but its error.
@@ -110,8 +109,8 @@ func (w *wrapFS) Free(path string) (int64, error) {
 	return giving(w, Op{Kind: OpFree, Path: path}, func() (int64, error) { return w.inner.Free(path) })
 }
 
-func (w *wrapFS) Lock(path string) (io.Closer, error) {
-	return giving(w, Op{Kind: OpLock, Path: path}, func() (io.Closer, error) {
+func (w *wrapFS) Lock(path string) (Lock, error) {
+	return giving(w, Op{Kind: OpLock, Path: path}, func() (Lock, error) {
 		c, err := w.inner.Lock(path)
 		if err != nil {
 			return nil, err
@@ -122,8 +121,16 @@ func (w *wrapFS) Lock(path string) (io.Closer, error) {
 
 type wrapLock struct {
 	w     *wrapFS
-	inner io.Closer
+	inner Lock
 	path  string
+}
+
+func (l *wrapLock) Size() (int64, error) {
+	return giving(l.w, Op{Kind: OpStat, Path: l.path}, l.inner.Size)
+}
+
+func (l *wrapLock) Clear() error {
+	return l.w.plain(Op{Kind: OpTruncate, Path: l.path}, l.inner.Clear)
 }
 
 func (l *wrapLock) Close() error {
@@ -153,6 +160,14 @@ func (f *wrapFile) Control(fn func(fd uintptr)) error {
 func (f *wrapFile) NextHole(off int64) (int64, error) {
 	if h, ok := f.inner.(interface{ NextHole(int64) (int64, error) }); ok && f.w.holes {
 		return h.NextHole(off)
+	}
+	return 0, pathErr("seek", f.path, errors.ErrUnsupported)
+}
+
+// NextData is NextHole for the next data.
+func (f *wrapFile) NextData(off int64) (int64, error) {
+	if h, ok := f.inner.(interface{ NextData(int64) (int64, error) }); ok && f.w.holes {
+		return h.NextData(off)
 	}
 	return 0, pathErr("seek", f.path, errors.ErrUnsupported)
 }

@@ -31,13 +31,37 @@ func reports() map[string]report.Input {
 	pair := []load.Run{
 		m.Run(sample.Shape{Engine: "stratalog", Workload: "append", Producers: 16, Size: 1024, Rate: 50_000, Median: 300, Seconds: 20}),
 		m.Run(sample.Shape{Engine: "pebble-record", Workload: "append", Producers: 16, Size: 1024, Rate: 30_000, Median: 500, Seconds: 20})}
+	open := m.History(9, 5)
+	for i := range open {
+		b := &open[i].Benchmarks[i%2]
+		b.From, b.To, b.Verdict = new(*b.Ratio*0.9), new(*b.Ratio*1.1), "undecided"
+	}
 	return map[string]report.Input{
 		"peers":      {Title: "Durable append: three engines", Sources: sources(peers...)},
 		"loads":      {Sources: sources(loads...)},
 		"pair":       {Sources: sources(pair...)},
 		"everything": {Sources: sources(append(append(one, loads[:4]...), m.Restart(), m.Extreme(), sample.Fewest())...), History: m.History(14, 20)},
-		"history":    {History: m.History(9, 5)},
+		"history":    {History: open},
+		"odd":        {Sources: sources(oddities(m)...)},
 	}
+}
+
+// oddities are runs that must not look like others: two promises, one without
+// its load, one with gaps and a stall at its end, one that is very short.
+func oddities(m *sample.Maker) []load.Run {
+	shape := sample.Shape{Engine: "stratalog", Workload: "append", Producers: 16, Size: 1024, Rate: 50_000, Median: 300, Seconds: 20}
+	sync, memory := m.Run(shape), m.Run(shape)
+	memory.Promise, memory.Config[2].Value = "in the page cache", "memory"
+	shape.Workload, shape.Offered = "open loop", 90_000
+	slow := m.Run(shape)
+	slow.Ops[0].Unsent = 1234
+	series := slow.Ops[0].Series
+	for _, i := range []int{4, 5, 7, 12} {
+		series[i] = load.Point{Seconds: series[i].Seconds}
+	}
+	slow.Ops[0].Series = append(series, load.Point{Seconds: 20.2, RecordsPerSec: 10, P50: 10, P99: 2e6, Max: 3e6})
+	shape.Workload, shape.Seconds = "short", 1
+	return []load.Run{sync, memory, slow, m.Run(shape)}
 }
 
 // written makes the page of in, a file.
@@ -79,6 +103,27 @@ func TestReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A page without any chart is silent too, and its buttons work.
+func TestWithoutCharts(t *testing.T) {
+	browser := chromium(t)
+	runs, err := report.ReadRuns("x", strings.NewReader(`{"schema":1,"engine":"e","workload":"w","ops":[{"name":"append"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, ctx := written(t, report.Input{Sources: runs}), tab(t, browser)
+	wrong := listen(t, ctx, "file://"+file)
+	if err := open(ctx, file, variants[0]); err != nil {
+		t.Fatal(err)
+	}
+	done(t, ctx, chromedp.Evaluate[chromedp.Void](`document.getElementById('copy-runs').click()`), settle())
+	if said := asked[string](t, ctx, `document.getElementById('copied').textContent`); said == "" {
+		t.Error("a button says nothing when it is clicked")
+	}
+	for _, c := range wrong.take() {
+		t.Error(c)
 	}
 }
 

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"io"
 	"sync/atomic"
 
 	"github.com/stratalog/stratalog/internal/vfs"
@@ -80,7 +79,7 @@ func (c *counting) Free(path string) (int64, error) {
 	return c.FS.Free(path)
 }
 
-func (c *counting) Lock(path string) (io.Closer, error) {
+func (c *counting) Lock(path string) (vfs.Lock, error) {
 	c.calls.Add(1)
 	return c.FS.Lock(path)
 }

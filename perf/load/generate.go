@@ -44,9 +44,11 @@ type Spec struct {
 	// it is sent, also late, but not later than as long again plus patience.
 	Records  int64
 	Duration time.Duration
-	// Warmup is how many messages come first, unmeasured, in a closed loop; or
-	// WarmupDuration how long the same load runs first.
+	// Warmup is how many messages come first, unmeasured, in a closed loop with
+	// WarmupAsync (0: Async) of each producer on their way; or WarmupDuration how
+	// long the same load runs first.
 	Warmup         int64
+	WarmupAsync    int
 	WarmupDuration time.Duration
 	// Bodies makes message seq.
 	Bodies *Bodies
@@ -55,6 +57,10 @@ type Spec struct {
 	// Starts, if not nil, takes the time at which each message was due.
 	Starts   *Starts
 	Progress Progress
+	// Begin and End, if not nil, are called when the clock of the measured
+	// messages starts, once all is ready, and when the last was answered, before
+	// anything is summed up.
+	Begin, End func()
 }
 
 // Progress, if not nil, is called from time to time with how much of a phase is
@@ -80,8 +86,8 @@ func (s *Spec) Validate() error {
 	switch {
 	case s.Producers < 1 || s.Producers > 1<<16:
 		return fmt.Errorf("producers: %d is not in 1..%d", s.Producers, 1<<16)
-	case s.Async < 0 || s.Async > 1<<20:
-		return fmt.Errorf("async: %d is not in 0..%d", s.Async, 1<<20)
+	case s.Async < 0 || s.Async > 1<<20 || s.WarmupAsync < 0 || s.WarmupAsync > 1<<20:
+		return fmt.Errorf("async: %d, or %d in the warm-up, is not in 0..%d", s.Async, s.WarmupAsync, 1<<20)
 	case s.Arrivals != Closed && !(s.Rate > 0 && s.Rate <= 1e9):
 		return fmt.Errorf("rate: %v is not in 0..1e9 messages a second", s.Rate)
 	case s.Arrivals == Closed && s.Rate != 0:
@@ -90,9 +96,13 @@ func (s *Spec) Validate() error {
 		return fmt.Errorf("records: %d is not in 0..%d", s.Records, int64(maxSeq))
 	case s.Warmup < 0 || s.Warmup > maxSeq:
 		return fmt.Errorf("warmup: %d is not in 0..%d", s.Warmup, int64(maxSeq))
+	case s.Records+s.Warmup > maxSeq:
+		return fmt.Errorf("records and warmup: %d together are more than %d", s.Records+s.Warmup, int64(maxSeq))
 	case s.Warmup != 0 && s.WarmupDuration != 0, s.WarmupDuration < 0:
 		return errors.New("a number of messages and a duration of the warm-up exclude each other, and neither is negative")
-	case s.Records == 0 && s.Duration <= 0:
+	case s.Duration < 0:
+		return fmt.Errorf("duration: %v is negative", s.Duration)
+	case s.Records == 0 && s.Duration == 0:
 		return errors.New("neither a number of records nor a duration is given")
 	case s.Records != 0 && s.Duration != 0:
 		return errors.New("a number of records and a duration exclude each other")
@@ -131,7 +141,7 @@ func NewGenerator(spec Spec, producers []Producer) (*Generator, error) {
 	if len(producers) != spec.Producers {
 		return nil, fmt.Errorf("%d producers given, %d wanted", len(producers), spec.Producers)
 	}
-	if spec.Async > 0 {
+	if max(spec.Async, spec.WarmupAsync) > 0 {
 		for _, p := range producers {
 			if _, ok := p.(AsyncProducer); !ok {
 				return nil, errors.New("async: this engine answers one message of a producer at a time")
@@ -170,43 +180,61 @@ func (g *Generator) Warmup(ctx context.Context) error {
 	if g.spec.Warmup == 0 {
 		arrivals = g.spec.Arrivals
 	}
-	_, err := g.run(ctx, "warm-up", g.spec.Warmup, g.spec.WarmupDuration, arrivals)
+	async := g.spec.Async
+	if g.spec.WarmupAsync != 0 {
+		async = g.spec.WarmupAsync
+	}
+	_, err := g.run(ctx, phase{"warm-up", g.spec.Warmup, g.spec.WarmupDuration, arrivals, async, nil, nil})
 	return err
 }
 
 // Run sends the measured messages and returns what it took. With an error the
 // operation tells what was measured until then.
-func (g *Generator) Run(ctx context.Context, phase string) (Op, error) {
-	return g.run(ctx, phase, g.spec.Records, g.spec.Duration, g.spec.Arrivals)
+func (g *Generator) Run(ctx context.Context, name string) (Op, error) {
+	s := &g.spec
+	return g.run(ctx, phase{name, s.Records, s.Duration, s.Arrivals, s.Async, s.Begin, s.End})
 }
 
-// run is one phase.
-func (g *Generator) run(ctx context.Context, phase string, records int64, duration time.Duration, arrivals Arrivals) (Op, error) {
+// phase is the warm-up, or what is measured; its fields are as in Spec.
+type phase struct {
+	name       string
+	records    int64
+	duration   time.Duration
+	arrivals   Arrivals
+	async      int
+	begin, end func()
+}
+
+func (g *Generator) run(ctx context.Context, ph phase) (Op, error) {
 	g.done.Store(0)
 	defer context.AfterFunc(ctx, g.Stop)()
-	expected := records
-	if records == 0 && arrivals != Closed {
-		expected = int64(g.spec.Rate * duration.Seconds())
+	expected := ph.records
+	if ph.records == 0 && ph.arrivals != Closed {
+		expected = int64(g.spec.Rate * ph.duration.Seconds())
 	}
-	defer Telling(g.spec.Progress, phase, &g.done, expected)()
+	defer Telling(g.spec.Progress, ph.name, &g.done, expected)()
 
 	workers := make([]*worker, g.spec.Producers)
 	errs := make([]error, g.spec.Producers)
 	line := NewTimeline(time.Time{}, Interval)
 	for p := range workers {
-		w := &worker{g: g, p: p, limit: math.MaxInt64, all: NewRecorder(line)}
-		if records > 0 {
-			w.limit = records*int64(p+1)/int64(g.spec.Producers) - records*int64(p)/int64(g.spec.Producers)
+		// A run that lasts long enough ends when its numbers do.
+		w := &worker{g: g, p: p, async: ph.async, all: NewRecorder(line), limit: maxSeq/int64(g.spec.Producers) - g.sent[p]}
+		if ph.records > 0 {
+			w.limit = ph.records*int64(p+1)/int64(g.spec.Producers) - ph.records*int64(p)/int64(g.spec.Producers)
 		} else {
-			w.until = duration
+			w.until = ph.duration
 		}
-		if arrivals != Closed {
-			w.schedule = NewSchedule(arrivals, g.spec.Rate, g.spec.Producers, p, g.spec.Seed)
+		if ph.arrivals != Closed {
+			w.schedule = NewSchedule(ph.arrivals, g.spec.Rate, g.spec.Producers, p, g.spec.Seed)
 			w.service, w.wake = NewHistogram(), NewHistogram()
 		}
 		workers[p] = w
 	}
 	// From here on the clock runs: the histograms, 270 KB each, are there.
+	if ph.begin != nil {
+		ph.begin()
+	}
 	var wg sync.WaitGroup
 	start := time.Now()
 	line.start = start
@@ -220,7 +248,10 @@ func (g *Generator) run(ctx context.Context, phase string, records int64, durati
 	}
 	wg.Wait()
 	end := time.Now()
-	op := g.op(phase, arrivals, workers, end.Sub(start))
+	if ph.end != nil {
+		ph.end()
+	}
+	op := g.op(ph, workers, end.Sub(start))
 	op.Series = line.Points(end)
 	for _, err := range errs {
 		if err != nil {
@@ -231,19 +262,22 @@ func (g *Generator) run(ctx context.Context, phase string, records int64, durati
 }
 
 // op sums the workers up.
-func (g *Generator) op(name string, arrivals Arrivals, workers []*worker, took time.Duration) Op {
-	op := Op{Name: name, Arrivals: arrivals.String(), Seconds: round(took.Seconds(), 6)}
+func (g *Generator) op(ph phase, workers []*worker, took time.Duration) Op {
+	op := Op{Name: ph.name, Arrivals: ph.arrivals.String(), Seconds: round(took.Seconds(), 6)}
 	var all, service, wake []Histogram
 	for _, w := range workers {
 		w.all.Flush()
 		all, service, wake = append(all, w.all.Histogram), append(service, w.service), append(wake, w.wake)
-		op.Count += w.all.Count()
+		op.Count += w.all.Count() - w.unsent
 		op.Bytes += w.bytes.Load()
 		op.Unsent += w.unsent
 	}
 	op.Records, op.Latency = op.Count, Summary(all...)
+	if ph.arrivals != Closed {
+		took = max(took, ph.duration) // the last message was due before the time was over
+	}
 	op.RecordsPerSec, op.MBPerSec = Rate(float64(op.Records), took), Rate(float64(op.Bytes)/1e6, took)
-	if arrivals != Closed {
+	if ph.arrivals != Closed {
 		s, w := Summary(service...), Summary(wake...)
 		op.Rate, op.Service, op.WakeUp = g.spec.Rate, &s, &w
 	}

@@ -169,6 +169,15 @@ func (r *Recorder) Add(d time.Duration, records int64, end time.Time) {
 	_ = r.now.RecordValue(int64(min(max(d, 0), longest)))
 }
 
+// Late records only the latency of an operation: a lower bound for one that was
+// due and never begun.
+func (r *Recorder) Late(d time.Duration) {
+	r.Record(d)
+	if r.line != nil {
+		_ = r.now.RecordValue(int64(min(max(d, 0), longest)))
+	}
+}
+
 // Flush hands what is pending to the timeline.
 func (r *Recorder) Flush() {
 	if r.line == nil || r.records == 0 && r.now.TotalCount() == 0 {

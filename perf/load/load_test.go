@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -526,12 +527,54 @@ func TestRunTable(t *testing.T) {
 	}
 }
 
-// TestGeneratorGivesUp checks that what cannot be sent in time is counted.
+// TestGeneratorGivesUp checks that what cannot be sent in time is counted, and
+// stands in the latencies as late as it is.
 func TestGeneratorGivesUp(t *testing.T) {
 	s := Spec{Producers: 1, Bodies: NewBodies(1, FixedSize(1)), Arrivals: Fixed, Rate: 1000, Duration: time.Second}
 	w := &worker{g: &Generator{spec: s}, start: time.Now().Add(-time.Minute), limit: math.MaxInt64, until: s.Duration,
-		schedule: NewSchedule(Fixed, s.Rate, 1, 0, 1)}
+		schedule: NewSchedule(Fixed, s.Rate, 1, 0, 1), all: NewRecorder(nil)}
 	if _, ok := w.due(context.Background(), 0); ok || w.unsent != 1000 {
 		t.Errorf("%v, %d unsent", ok, w.unsent)
 	}
+	op := w.g.op(phase{duration: s.Duration, arrivals: Fixed}, []*worker{w}, time.Minute)
+	if op.Count != 0 || op.Unsent != 1000 || op.Latency.Count != 1000 || op.Latency.P50 < 58e6 || op.Latency.Min < 58e6 {
+		t.Errorf("%d sent, %d not; latency %v", op.Count, op.Unsent, op.Latency)
+	}
+}
+
+// TestFieldsAreDocumented holds docs/BENCH.md to the fields of a run.
+func TestFieldsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/BENCH.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(reflect.Type, string)
+	walk = func(typ reflect.Type, path string) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			if typ.Kind() == reflect.Slice {
+				path += "[]"
+			}
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || typ == reflect.TypeFor[time.Time]() {
+			if path = strings.TrimSuffix(path, "[]"); !strings.Contains(string(page), "`"+path+"`") {
+				t.Errorf("docs/BENCH.md says nothing of `%s`", path)
+			}
+			return
+		}
+		if typ == reflect.TypeFor[Latency]() || typ == reflect.TypeFor[Quantile]() {
+			if name := strings.TrimSuffix(path, "[]"); !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/BENCH.md says nothing of `%s`", name)
+			}
+			path = "" // its fields are the same everywhere
+		}
+		for f := range typ.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if path != "" {
+				name = path + "." + name
+			}
+			walk(f.Type, name)
+		}
+	}
+	walk(reflect.TypeFor[Run](), "")
 }

@@ -53,7 +53,8 @@ type Op struct {
 	Count int64 `json:"count"`
 	// Unsent is how many messages were due and were not sent, because the
 	// producers were so far behind that they gave up: the rate is more than
-	// the log can do.
+	// the log can do. In Latency, not in Count, each stands with how late it
+	// was by then.
 	Unsent        int64   `json:"unsent,omitempty"`
 	Records       int64   `json:"records"`
 	Bytes         int64   `json:"bytes"`
@@ -70,7 +71,8 @@ type Op struct {
 	Series []Point `json:"series,omitempty"`
 }
 
-// Latency is a distribution in microseconds.
+// Latency is a distribution in microseconds. What took longer than five minutes
+// counts as that.
 type Latency struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`

@@ -69,7 +69,7 @@ func (r *Run) Table(w io.Writer) error {
 func (o *Op) rows(row func(name, format string, args ...any)) {
 	asked := ""
 	if o.Rate > 0 {
-		asked = fmt.Sprintf(" (asked: %.0f, %s)", o.Rate, o.Arrivals)
+		asked = fmt.Sprintf(" (asked: %g, %s)", o.Rate, o.Arrivals)
 	}
 	if o.Records == 0 {
 		row(o.Name+", us", "%s", o.Latency)
@@ -77,7 +77,7 @@ func (o *Op) rows(row func(name, format string, args ...any)) {
 	}
 	row(o.Name, "%d records in %.3f s: %.0f records/s%s, %.1f MB/s", o.Records, o.Seconds, o.RecordsPerSec, asked, o.MBPerSec)
 	if o.Unsent > 0 {
-		row("  UNSENT", "%d messages were due and not sent: the producers were too far behind", o.Unsent)
+		row("  UNSENT", "%d messages were due and not sent: the producers were too far behind; in the latencies each is as late as it was when they gave up", o.Unsent)
 	}
 	from := ""
 	if o.Service != nil {
@@ -92,8 +92,14 @@ func (o *Op) rows(row func(name, format string, args ...any)) {
 	}
 }
 
+// few is below how many samples the upper quantiles are all the maximum.
+const few = 10
+
 // String writes the usual quantiles.
 func (l Latency) String() string {
+	if l.Count < few {
+		return fmt.Sprintf("p50 %.1f  max %.1f  mean %.1f  (%d)", l.P50, l.Max, l.Mean, l.Count)
+	}
 	return fmt.Sprintf("p50 %.1f  p90 %.1f  p99 %.1f  p99.9 %.1f  p99.99 %.1f  max %.1f  mean %.1f  (%d)",
 		l.P50, l.P90, l.P99, l.P999, l.P9999, l.Max, l.Mean, l.Count)
 }
@@ -117,7 +123,9 @@ func (r *Run) rows(row func(name, format string, args ...any)) {
 	u := r.Usage
 	row("process", "CPU %.2f s user, %.2f s system in %.2f s; peak memory %.1f MiB; %d context switches; faults %d minor, %d major",
 		u.UserCPU, u.SystemCPU, u.Seconds, float64(u.PeakRSS)/(1<<20), u.Switches, u.MinorFault, u.MajorFault)
-	row("  by record", "%.3f allocations, %.3f write calls, %.3f bytes to disk a payload byte", u.AllocsPerRecord, u.WriteCallsPerRecord, u.DiskBytesPerPayload)
+	if len(r.Ops) > 0 && r.Ops[0].Records > 0 {
+		row("  by record", "%.3f allocations, %.3f write calls, %.3f bytes to disk a payload byte", u.AllocsPerRecord, u.WriteCallsPerRecord, u.DiskBytesPerPayload)
+	}
 	v := r.Verified
 	state := "yes"
 	switch {

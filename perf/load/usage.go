@@ -9,6 +9,9 @@ import (
 type Meter struct {
 	began time.Time
 	from  counters
+	to    counters
+	took  time.Duration // 0 until Mark
+	peak  int64
 }
 
 // counters is what the system and the runtime have counted so far.
@@ -30,14 +33,20 @@ func StartMeter() *Meter {
 	return m
 }
 
-// Stop returns what was used since the start, for so many records with so many
-// bytes of bodies.
+// Mark ends the measuring; what is used from here on does not count.
+func (m *Meter) Mark() { m.took, m.to, m.peak = time.Since(m.began), count(), peakRSS() }
+
+// Stop returns what was used from the start to Mark, or to now without one, for
+// so many records with so many bytes of bodies.
 func (m *Meter) Stop(records, payload int64) Usage {
-	took, to, from := time.Since(m.began), count(), m.from
+	if m.took == 0 {
+		m.Mark()
+	}
+	took, to, from := m.took, m.to, m.from
 	u := Usage{
 		Seconds: round(took.Seconds(), 6),
 		UserCPU: round((to.user - from.user).Seconds(), 6), SystemCPU: round((to.system - from.system).Seconds(), 6),
-		PeakRSS:    peakRSS(),
+		PeakRSS:    m.peak,
 		MinorFault: to.minor - from.minor, MajorFault: to.major - from.major, Switches: to.switches - from.switches,
 		ReadCalls: to.readCalls - from.readCalls, WriteCalls: to.writeCalls - from.writeCalls,
 		DiskReadBytes: to.diskRead - from.diskRead, DiskWriteBytes: to.diskWrite - from.diskWrite,

@@ -19,6 +19,7 @@ type worker struct {
 	limit    int64         // messages to send
 	until    time.Duration // if not 0, messages due later are not sent
 	schedule *Schedule
+	async    int
 	sent     time.Duration // when the last message was handed over
 
 	mu      sync.Mutex // async answers come from any goroutine
@@ -44,9 +45,7 @@ func (w *worker) due(ctx context.Context, n int64) (time.Duration, bool) {
 	}
 	wait := at - time.Since(w.start)
 	if w.until != 0 && -wait > w.until+patience {
-		for ; at < w.until; at = w.schedule.Next() {
-			w.unsent++
-		}
+		w.giveUp(at)
 		return 0, false
 	}
 	if wait > 0 {
@@ -56,6 +55,18 @@ func (w *worker) due(ctx context.Context, n int64) (time.Duration, bool) {
 		w.wake.Record(time.Since(w.start) - at)
 	}
 	return at, true
+}
+
+// giveUp counts the messages from the one due at at on, which will not be sent.
+// Each is already late by what is recorded for it: without that, a stall at the
+// end of a run would take its victims out of the distribution.
+func (w *worker) giveUp(at time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for now := time.Since(w.start); at < w.until; at = w.schedule.Next() {
+		w.unsent++
+		w.all.Late(now - at)
+	}
 }
 
 // longSleep is from which on a sleep can be interrupted.
@@ -90,7 +101,7 @@ func (w *worker) answered(due, sent time.Duration, size int) {
 }
 
 func (w *worker) run(ctx context.Context) error {
-	if w.g.spec.Async > 0 {
+	if w.async > 0 {
 		return w.runAsync(ctx)
 	}
 	producer := w.g.producers[w.p]
@@ -134,7 +145,7 @@ type pending struct {
 
 func (w *worker) runAsync(ctx context.Context) error {
 	producer := w.g.producers[w.p].(AsyncProducer)
-	async := w.g.spec.Async
+	async := w.async
 	free := make(chan *pending, async)
 	var failed atomic.Pointer[error]
 	made, body := 0, []byte(nil)

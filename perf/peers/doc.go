@@ -7,6 +7,7 @@
 //	go run . -engines raft-wal,bbolt  only these beside ours and the yardstick
 //	go run . -sizes 128,1024,4096     more body sizes of durable appends
 //	go run . -from runs.json          the tables of a run that -json wrote
+//	go run ./codecs/compare           our codec beside others: see package codecs
 //
 // # What is compared
 //

@@ -3,17 +3,36 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// barChart draws one figure of all groups, cell by cell.
-func (s *section) barChart(title, label, unit string, of figure) *chart {
+// barCharts draws one figure of groups: a chart for each promise, because bars in
+// one chart are there to be compared. What nothing can be compared with has none.
+func (s *section) barCharts(groups []*group, title, label, unit string, of figure) []*chart {
+	classes := byPromise(groups)
+	var list []*chart
+	for _, class := range classes {
+		if len(class) < 2 {
+			continue
+		}
+		c := s.barChart(class, title, label, unit, of)
+		if len(classes) > 1 {
+			c.Title += ", " + promiseName(class)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// barChart draws one figure of some groups, cell by cell.
+func (s *section) barChart(some []*group, title, label, unit string, of figure) *chart {
 	c := &chart{Kind: "bars", Title: title, Unit: unit, YLabel: label}
 	low, high := math.Inf(1), 0.0
 	place := 0.0
 	byKey := map[int]int{}
 	for cell := range s.cells {
-		groups := s.inCell(cell)
+		groups := slices.DeleteFunc(s.inCell(cell), func(g *group) bool { return !slices.Contains(some, g) })
 		start := place
 		for _, g := range groups {
 			st, ok := g.stat(of)
@@ -58,13 +77,20 @@ func (s *section) barChart(title, label, unit string, of figure) *chart {
 // byLine is below bars that are told apart by the numbers of the table.
 const byLine = "line of the table"
 
-// marks names the lines of groups that follow each other.
+// marks names the lines of groups.
 func marks(groups []*group) string {
 	first, last := groups[0].mark, groups[len(groups)-1].mark
-	if first == last {
+	switch {
+	case first == last:
 		return fmt.Sprint(first)
+	case last-first == len(groups)-1:
+		return fmt.Sprintf("%d–%d", first, last)
 	}
-	return fmt.Sprintf("%d–%d", first, last)
+	var list []string
+	for _, g := range groups {
+		list = append(list, fmt.Sprint(g.mark))
+	}
+	return strings.Join(list, ",")
 }
 
 // addBar adds a bar to series i, and a gap to all others.

@@ -76,12 +76,12 @@ func (s *section) blocks(op string) []*block {
 		if repeats {
 			note = "Bars are medians of the repeats, whiskers reach from the lowest to the highest."
 		}
-		latency := s.barChart("Latency, p99", "p99", "us", p99Of(op))
+		latency := s.barCharts(groups, "Latency, p99", "p99", "us", p99Of(op))
 		if samples < 100 {
-			latency = s.barChart("Latency, median", "p50", "us", p50Of(op))
+			latency = s.barCharts(groups, "Latency, median", "p50", "us", p50Of(op))
 		}
-		b := &block{Title: "Compared", Note: note, Charts: []*chart{s.barChart("Rate", "records/s", "rate", rateOf(op)), latency}}
-		if latency.YLog {
+		b := &block{Title: "Compared", Note: note, Charts: append(s.barCharts(groups, "Rate", "records/s", "rate", rateOf(op)), latency...)}
+		if slices.ContainsFunc(latency, func(c *chart) bool { return c.YLog }) {
 			b.Note = strings.TrimSpace(b.Note + " The axis of latencies is logarithmic: see the numbers, not the lengths.")
 		}
 		add(b, len(groups))
@@ -112,6 +112,12 @@ func (s *section) blocks(op string) []*block {
 	overTime := "Of runs that repeat each other, that with the median rate is drawn."
 	if !repeats {
 		overTime = ""
+	}
+	switch course(op, groups) {
+	case 0:
+		return list
+	case 1:
+		return append(list, &block{Title: "Over time", Note: "No run is longer than one interval of its series: there is no course to draw."})
 	}
 	if !s.matrix() {
 		b := &block{Title: "Over time", Note: overTime, Small: true}
@@ -165,6 +171,8 @@ func (s *section) legend(groups []*group) []legendItem {
 		item := legendItem{Key: s.key(g), Label: g.label, Mark: fmt.Sprint(g.mark)}
 		if s.matrix() {
 			item.Label, item.Mark = s.subjects[g.subject], ""
+		} else if g.outcome() == behind {
+			item.Label += " ▼"
 		}
 		if slices.ContainsFunc(items, func(l legendItem) bool { return l.Key == item.Key }) {
 			continue

@@ -52,7 +52,11 @@ type series struct {
 	Key  int   `json:"key"`
 	Dash bool  `json:"dash,omitempty"`
 	Y    []num `json:"y"`
-	// Low and High are the range of repeats.
+	// Open are the places of values that are not decided, Gaps those at which
+	// there is none on purpose: the line does not go on across them.
+	Open []int `json:"open,omitempty"`
+	Gaps []int `json:"gaps,omitempty"`
+	// Low and High are the range of repeats, or of what a value may be.
 	Low  []num `json:"lo,omitempty"`
 	High []num `json:"hi,omitempty"`
 }
@@ -67,6 +71,21 @@ func (c *chart) drawn() bool {
 		}
 	}
 	return false
+}
+
+// fill makes lists of what is missing, so that the page need not expect null.
+func (c *chart) fill() {
+	if c.X == nil {
+		c.X = []num{}
+	}
+	if c.Series == nil {
+		c.Series = []series{}
+	}
+	for i := range c.Series {
+		if c.Series[i].Y == nil {
+			c.Series[i].Y = blanks(len(c.X))
+		}
+	}
 }
 
 // num is a number in the page: null if there is none, and not longer than eyes

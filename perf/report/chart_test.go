@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -87,7 +88,7 @@ func TestTimeChart(t *testing.T) {
 	s, _ := arranged(t, "", a, b)
 	c := s.timeChart("append", aspects[0], s.groups)
 	got := fmt.Sprintf("%s; %s; %s", drawn(c.X), drawn(c.Series[0].Y), drawn(c.Series[1].Y))
-	if want := "1 2 3 4; 10 20 30 -; - 200 - 400"; !strings.HasSuffix(got, want) && got != want {
+	if want := "1 2 3 4; 10 20 128.8 -; - 200 - 400"; !strings.HasSuffix(got, want) && got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	a.Ops[0].Series = nil
@@ -101,9 +102,42 @@ func TestTimeChart(t *testing.T) {
 	}
 }
 
+// A run that ends in a stall shows it, however short its last interval is; where
+// nothing was completed there is a gap.
+func TestTimeChartEnds(t *testing.T) {
+	r := made("a", 1)
+	r.Ops[0].Series = []load.Point{{Seconds: 1, RecordsPerSec: 10, P50: 1, P99: 2, Max: 3}, {Seconds: 2}, {Seconds: 3, RecordsPerSec: 10, P50: 1, P99: 2, Max: 3},
+		{Seconds: 3.1, RecordsPerSec: 230, P50: 7, P99: 8, Max: 900_000}}
+	s, _ := arranged(t, "", r)
+	for i, want := range []string{"10 0 30", "2 - 8", "3 - 9e+05"} {
+		c := s.timeChart("append", aspects[i], s.groups)
+		if got := drawn(c.Series[0].Y); got != want {
+			t.Errorf("%s: %s, want %s", aspects[i].title, got, want)
+		}
+		if gaps := fmt.Sprint(c.Series[0].Gaps); gaps != map[bool]string{false: "[]", true: "[1]"}[i > 0] {
+			t.Errorf("%s: gaps at %s", aspects[i].title, gaps)
+		}
+	}
+	var p load.Point
+	if err := json.Unmarshal([]byte(`{"s":2,"records_per_s":0,"p50_us":null,"p99_us":null,"max_us":null}`), &p); err != nil || !idle(p) {
+		t.Errorf("an interval with null is %+v, %v", p, err)
+	}
+	for name, points := range map[string][]load.Point{
+		"one":            {{Seconds: 0.8, RecordsPerSec: 10, Max: 1}},
+		"one and a stub": {{Seconds: 1, RecordsPerSec: 10, Max: 1}, {Seconds: 1.1, RecordsPerSec: 5, Max: 2}},
+	} {
+		r.Ops[0].Series = points
+		s, _ = arranged(t, "", r)
+		list := s.blocks("append")
+		if last := list[len(list)-1]; last.Title != "Over time" || len(last.Charts) != 0 || !strings.Contains(last.Note, "one interval") {
+			t.Errorf("%s: %s with %d charts, %q", name, last.Title, len(last.Charts), last.Note)
+		}
+	}
+}
+
 func TestBars(t *testing.T) {
 	s, _ := arranged(t, "", made("a", 10, "producers=1"), made("a", 30, "producers=1"), made("b", 5, "producers=1"), made("b", 50, "producers=8"))
-	c := s.barChart("Rate", "records/s", "rate", rateOf("append"))
+	c := s.barChart(s.groups, "Rate", "records/s", "rate", rateOf("append"))
 	got := fmt.Sprintf("%s; %v; %s %s %s; %s", drawn(c.X), c.Cats, drawn(c.Series[0].Y), drawn(c.Series[0].Low), drawn(c.Series[0].High), drawn(c.Series[1].Y))
 	if want := "0 1 3; [0 0 1]; 20 - - 10 - - 30 - -; - 5 50"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -145,6 +179,37 @@ func TestTrends(t *testing.T) {
 	got := fmt.Sprintf("%s; %s; %s; %s", drawn(list[0].heads), drawn(list[0].ratios), drawn(list[0].product()), drawn(list[1].ratios))
 	if want := "4 - -; 0.5 - 3; 0.5 - 1.5; - - -"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What is undecided is drawn as that, and is no part of what is multiplied up.
+func TestUndecided(t *testing.T) {
+	text := func(ratio float64, verdict string) string {
+		return fmt.Sprintf(`{"commit":"c","date":"2026-03-01T10:00:00Z","benchmarks":[{"benchmark":"b","unit":"sec/op","head":1,"ratio":%g%s}]}`, ratio, verdict)
+	}
+	history, err := ReadHistory("h", strings.NewReader(strings.Join([]string{
+		text(0.5, ""), text(1.3, `,"from":0.9,"to":1.8,"verdict":"undecided"`), text(0.8, `,"from":0.75,"to":0.85,"verdict":"better"`),
+		text(1.2, `,"verdict":"undecided"`)}, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := trends(history)
+	s := list[0].ofRatios()
+	got := fmt.Sprintf("%s; %s; %v; %s; %s", drawn(s.Y), drawn(list[0].product()), s.Open, drawn(s.Low), drawn(s.High))
+	if want := "0.5 1.3 0.8 1.2; 0.5 0.5 0.4 0.4; [1 3]; - 0.9 0.75 -; - 1.8 0.85 -"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	table := trendTable(history)
+	for name, want := range map[string]string{"last ratio": "1.20× undecided", "since the first": "0.400×", "lowest ratio": "0.500×", "highest ratio": "0.800×"} {
+		if got := cells(table, name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := cells(trendTable(history[:2]), "last ratio"); got != "1.30× undecided, 0.900× – 1.80×" {
+		t.Errorf("the last ratio is %s", got)
+	}
+	if note := historyBlocks(history)[0].Note; !strings.Contains(note, "Hollow") {
+		t.Errorf("hollow points are not explained: %s", note)
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -17,6 +18,8 @@ type run struct {
 	number int // from 1, in the order of the input
 	file   string
 	raw    json.RawMessage
+	// whole is the run that this one is a part of; nil if it is all of it.
+	whole *run
 }
 
 // outcome is what a run is worth.
@@ -24,19 +27,63 @@ type outcome int
 
 const (
 	sound  outcome = iota // everything acknowledged was read back and found right
+	behind                // as sound or unread, but not under the load that was asked for
 	unread                // nothing was to be read back
 	bad                   // interrupted, or not found right
 )
 
+// outcome trusts the counts more than the word of whoever wrote the run.
 func (r *run) outcome() outcome {
-	v := r.Verified
+	if r.whole != nil {
+		return r.whole.outcome()
+	}
+	v := &r.Verified
 	switch {
-	case v.OK && !r.Interrupted:
-		return sound
-	case !v.OK && !r.Interrupted && v.Missing == 0 && v.Wrong == 0 && v.First == "" && v.How == "":
+	case r.Interrupted, v.Missing != 0, v.Wrong != 0, v.First != "", !v.OK && v.How != "":
+		return bad
+	case r.late() != nil:
+		return behind
+	case !v.OK, v.Records <= 0 && len(r.Ops) > 0:
 		return unread
 	}
-	return bad
+	return sound
+}
+
+// late returns the first operation that did not get the load that was asked for,
+// nil if there is none: messages were left unsent, or an open loop did not reach
+// its rate.
+func (r *run) late() *load.Op {
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		// Only the producers are offered a rate; others, such as those of
+		// messages at a roll, carry it along.
+		if op.Unsent > 0 || (i == 0 || op.Service != nil) && !reached(op) {
+			return op
+		}
+	}
+	return nil
+}
+
+// enough is the part of its rate that an open loop must reach.
+const enough = 0.99
+
+// reached tells whether an operation had the rate that was asked for. The wait
+// for the last answer is no part of the time in which messages were due, and
+// random arrivals are as many as asked for give or take three deviations.
+func reached(op *load.Op) bool {
+	if op.Rate <= 0 {
+		return true
+	}
+	got, least := op.RecordsPerSec, enough*op.Rate
+	if op.Seconds > 0 {
+		if s := op.Service; s != nil && s.P50 > 0 && s.P50/1e6 < op.Seconds/2 {
+			got *= op.Seconds / (op.Seconds - s.P50/1e6)
+		}
+		if op.Arrivals == load.Random.String() {
+			least -= 3 * math.Sqrt(op.Rate/op.Seconds)
+		}
+	}
+	return got >= least
 }
 
 // state says in a word or two what the run is worth.
@@ -44,6 +91,8 @@ func (r *run) state() string {
 	switch r.outcome() {
 	case sound:
 		return "verified"
+	case behind:
+		return "BEHIND ITS RATE"
 	case unread:
 		return "not read back"
 	}

@@ -12,7 +12,7 @@ import (
 
 // made is a run with a rate, a p99 of rate/10, and parameters "name=value".
 func made(engine string, rate float64, params ...string) load.Run {
-	r := load.Run{Schema: load.Schema, Engine: engine, Workload: "w", Promise: engine + " promises", Verified: load.Verify{OK: true, Records: 10},
+	r := load.Run{Schema: load.Schema, Engine: engine, Workload: "w", Promise: "it is there", Verified: load.Verify{OK: true, Records: 10},
 		Ops: []load.Op{{Name: "append", Count: 1000, Records: 1000, RecordsPerSec: rate, Latency: load.Latency{Count: 1000, P50: 1, P99: rate / 10}}}}
 	for _, p := range params {
 		name, value, _ := strings.Cut(p, "=")
@@ -70,7 +70,12 @@ func TestGroups(t *testing.T) {
 		"how much, engine by engine":    {[]load.Run{made("a", 1, "records=10"), made("b", 1, "records=20")}, "", "a: 1; b: 2"},
 		"commits": {[]load.Run{with(made("a", 1), func(r *load.Run) { r.Env.Commit = "0123456789abcdef" }),
 			with(made("a", 1), func(r *load.Run) { r.Env.Commit = "fedcba9876543210+dirty" })}, "", "a, 012345678: 1; a, fedcba987+dirty: 2"},
-		"promises":        {[]load.Run{made("a", 1), with(made("a", 1), func(r *load.Run) { r.Promise = "less" })}, "", "a, a promises: 1; a, less: 2"},
+		"promises":                     {[]load.Run{made("a", 1), with(made("a", 1), func(r *load.Run) { r.Promise = "less" })}, "", "a, it is there: 1; a, less: 2"},
+		"promises of engines":          {[]load.Run{with(made("a", 1), func(r *load.Run) { r.Promise = "there" }), with(made("b", 1), func(r *load.Run) { r.Promise = "here" })}, "", "a: 1; b: 2"},
+		"durability, engine by engine": {[]load.Run{made("a", 1, "durability=sync"), made("b", 1, "durability=memory")}, "", "a, durability sync: 1; b, durability memory: 2"},
+		"behind under more load":       {[]load.Run{made("a", 1, "rate=1"), with(made("a", 2, "rate=9"), func(r *load.Run) { r.Ops[0].Rate = 9 })}, "", "rate 1: 1; rate 9: 2"},
+		"one repeat behind":            {[]load.Run{made("a", 1), with(made("a", 2), func(r *load.Run) { r.Ops[0].Unsent = 9 }), made("a", 1)}, "", "a: 1, 3; a, BEHIND ITS RATE: 2"},
+
 		"what is wrong":   {[]load.Run{made("a", 1), with(made("a", 9), wrong), made("a", 2)}, "", "a: 1, 3; a, NOT VERIFIED: 2"},
 		"twice wrong":     {[]load.Run{with(made("a", 1), wrong), with(made("a", 1), wrong)}, "", "a, NOT VERIFIED, run 1: 1; a, NOT VERIFIED, run 2: 2"},
 		"interrupted":     {[]load.Run{made("a", 1), with(made("a", 1), func(r *load.Run) { r.Interrupted = true })}, "", "a: 1; a, INTERRUPTED: 2"},
@@ -192,6 +197,15 @@ func TestOutcomes(t *testing.T) {
 		{load.Run{Verified: load.Verify{OK: true}}, sound, "verified"},
 		{load.Run{}, unread, "not read back"},
 		{load.Run{Verified: load.Verify{How: "all"}}, bad, "NOT VERIFIED"},
+		{load.Run{Verified: load.Verify{OK: true, Records: 9, Wrong: 5}}, bad, "NOT VERIFIED"},
+		{load.Run{Verified: load.Verify{OK: true, Records: 9, Missing: 7}}, bad, "NOT VERIFIED"},
+		{load.Run{Verified: load.Verify{OK: true, Records: 9, First: "message 3"}}, bad, "NOT VERIFIED"},
+		{load.Run{Verified: load.Verify{OK: true}, Ops: []load.Op{{}}}, unread, "not read back"},
+		{load.Run{Verified: load.Verify{OK: true, Records: 1}, Ops: []load.Op{{}}}, sound, "verified"},
+		{load.Run{Verified: load.Verify{OK: true, Records: 1}, Ops: []load.Op{{}, {Unsent: 1}}}, behind, "BEHIND ITS RATE"},
+		{load.Run{Ops: []load.Op{{Unsent: 1}}}, behind, "BEHIND ITS RATE"},
+		{load.Run{Interrupted: true, Ops: []load.Op{{Unsent: 1}}}, bad, "INTERRUPTED"},
+		{load.Run{Verified: load.Verify{Wrong: 1}, Ops: []load.Op{{Unsent: 1}}}, bad, "NOT VERIFIED"},
 		{load.Run{Verified: load.Verify{Wrong: 1}}, bad, "NOT VERIFIED"},
 		{load.Run{Interrupted: true}, bad, "INTERRUPTED"},
 		{load.Run{Interrupted: true, Verified: load.Verify{OK: true}}, bad, "INTERRUPTED"},
@@ -206,6 +220,11 @@ func TestOutcomes(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	good, none, wrong := made("a", 1), made("b", 1), made("c", 1)
+	slow := made("a", 82)
+	slow.Ops = []load.Op{{Name: "append", Rate: 100, RecordsPerSec: 82, Unsent: 3}}
+	if got := numbered(slow)[0].lateness(); got != "Run 1, a w: BEHIND ITS RATE; append 82.0/s, asked for 100/s; 3 messages were due and never sent" {
+		t.Error(got)
+	}
 	none.Verified, wrong.Verified = load.Verify{}, load.Verify{Wrong: 2, First: "message 7"}
 	many := make([]load.Run, mostBad+3)
 	for i := range many {
@@ -221,6 +240,8 @@ func TestVerdict(t *testing.T) {
 		"two":         {[]load.Run{good, good}, "good", "All 2 runs are verified: 20 records read back and found right", 0, 0, ""},
 		"some unread": {[]load.Run{good, none}, "partly", "1 of 2 runs are verified: 10 records read back and found right", 0, 0, "1 run had nothing read back, of: w."},
 		"all unread":  {[]load.Run{none, none}, "partly", "Nothing was read back", 0, 0, ""},
+		"one behind":  {[]load.Run{good, slow}, "behind", "1 of 2 runs did not get the load that was asked for: 20 records read back and found right", 0, 0, ""},
+		"and wrong":   {[]load.Run{slow, wrong}, "wrong", "1 of 2 runs cannot be relied on", 1, 0, ""},
 		"one wrong":   {[]load.Run{good, wrong}, "wrong", "1 of 2 runs cannot be relied on", 1, 0, ""},
 		"many wrong":  {many, "wrong", "15 of 15 runs cannot be relied on", mostBad, 3, ""},
 	} {
@@ -231,6 +252,106 @@ func TestVerdict(t *testing.T) {
 	}
 	if got := numbered(wrong)[0].trouble(); got != "Run 1, c w: NOT VERIFIED (0 missing, 2 wrong); first: message 7" {
 		t.Error(got)
+	}
+}
+
+// A rate is reached with 99 % of it; chance and the wait for the last answer are
+// not held against a run.
+func TestReached(t *testing.T) {
+	for _, c := range []struct {
+		op   load.Op
+		want bool
+	}{
+		{load.Op{RecordsPerSec: 5}, true},
+		{load.Op{Rate: 1000, RecordsPerSec: 990}, true},
+		{load.Op{Rate: 1000, RecordsPerSec: 989}, false},
+		{load.Op{Rate: 1000}, false},
+		{load.Op{Rate: 100, RecordsPerSec: 98, Seconds: 10, Arrivals: "fixed"}, false},
+		{load.Op{Rate: 100, RecordsPerSec: 91, Seconds: 10, Arrivals: "random"}, true},
+		{load.Op{Rate: 100, RecordsPerSec: 85, Seconds: 10, Arrivals: "random"}, false},
+		{load.Op{Rate: 100_000, RecordsPerSec: 98_000, Seconds: 10, Arrivals: "random"}, false},
+		{load.Op{Rate: 1000, RecordsPerSec: 980, Seconds: 1.02, Service: &load.Latency{P50: 20_000}}, true},
+		{load.Op{Rate: 1000, RecordsPerSec: 10, Seconds: 1, Service: &load.Latency{P50: 2e6}}, false},
+	} {
+		if got := reached(&c.op); got != c.want {
+			t.Errorf("%+v is reached: %v", c.op, got)
+		}
+	}
+	// What carries the rate along without being offered it does not count.
+	r := made("a", 100)
+	r.Ops[0].Rate = 100
+	r.Ops = append(r.Ops, load.Op{Name: "append at a roll", Rate: 100, Count: 3})
+	if got := numbered(r)[0].outcome(); got != sound {
+		t.Errorf("with an operation beside it the run is %v", got)
+	}
+	// A run of many operations is judged as a whole.
+	r.Ops = append(r.Ops, load.Op{Name: "2"}, load.Op{Name: "3"}, load.Op{Name: "4"})
+	for _, part := range splitOps(numbered(r)) {
+		if got := part.outcome(); got != sound {
+			t.Errorf("%s is %v", part.Config, got)
+		}
+	}
+}
+
+// What promises more is not compared with what promises less.
+func TestPromisesApart(t *testing.T) {
+	memory := func(engine string, rate float64, more ...string) load.Run {
+		r := made(engine, rate, append(more, "durability=memory")...)
+		r.Promise = "in memory"
+		return r
+	}
+	s, _ := arranged(t, "", made("a", 10, "durability=sync"), memory("a", 4570))
+	table := s.summary("append", true)
+	if got := cells(table, "÷ first"); got != "no such column" || table.Stars {
+		t.Errorf("two promises are compared: %s, stars: %v", got, table.Stars)
+	}
+	for _, b := range s.blocks("append") {
+		if b.Title == "Compared" {
+			t.Errorf("%d charts of bars compare two promises", len(b.Charts))
+		}
+	}
+	if v := s.view(1); !strings.Contains(v.Intro, "2 different promises") {
+		t.Errorf("it is said that %q", v.Intro)
+	}
+	// Engines word the same in their own ways; within each promise they compete.
+	other := made("b", 20, "durability=sync")
+	other.Promise = "synced, in other words"
+	s, _ = arranged(t, "", made("a", 10, "durability=sync"), memory("a", 4000), other, memory("b", 1000))
+	table = s.summary("append", true)
+	if got := cells(table, "÷ first") + "; " + cells(table, "records/s"); got != "first | first | 2.00× | 0.250×; 10.0 | 4,000 best | 20.0 best | 1,000" {
+		t.Errorf("two engines under two promises: %s", got)
+	}
+	bars := s.barCharts(s.groups, "Rate", "records/s", "rate", rateOf("append"))
+	if len(bars) != 2 || bars[0].Title != "Rate, sync" || bars[1].Title != "Rate, memory" || len(bars[0].X) != 2 || len(bars[1].X) != 2 {
+		t.Errorf("%d charts", len(bars))
+	}
+	// Loads of one engine are compared with the first of the same promise.
+	s, _ = arranged(t, "", made("a", 10, "mode=sync"), made("a", 20, "mode=memory"))
+	if got := cells(s.summary("append", true), "÷ first"); got != "no such column" {
+		t.Errorf("two modes are compared: %s", got)
+	}
+	less := made("a", 99)
+	less.Promise = "less"
+	if s, _ = arranged(t, "", made("a", 10), less); s.summary("append", true).Stars {
+		t.Error("what one engine says of two runs is not the same, and they are compared")
+	}
+}
+
+// Of few samples there are the median and the longest, nothing between.
+func TestFewSamples(t *testing.T) {
+	r := made("a", 0)
+	r.Ops[0].Latency = load.Latency{Count: 9, Mean: 2, Min: 1, P50: 2, P90: 3, P99: 3, P999: 3, P9999: 3, Max: 3}
+	s, _ := arranged(t, "", r, r)
+	table := s.summary("append", true)
+	var names []string
+	for _, h := range table.Head {
+		names = append(names, h.Name)
+	}
+	if got := strings.Join(names, " "); got != "measured runs p50 max read back missing wrong" {
+		t.Errorf("the columns are %s", got)
+	}
+	if list := s.blocks("append"); len(list) != 0 {
+		t.Errorf("%d blocks, the first %s", len(list), list[0].Title)
 	}
 }
 

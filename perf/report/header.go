@@ -71,6 +71,11 @@ func verdictOf(runs []*run) verdict {
 	var rest []*run
 	for _, r := range runs {
 		switch r.outcome() {
+		case behind:
+			if r.Verified.OK {
+				records += max(r.Verified.Records, 0)
+			}
+			v.Behind = append(v.Behind, r.lateness())
 		case sound:
 			records += max(r.Verified.Records, 0)
 			good++
@@ -84,6 +89,11 @@ func verdictOf(runs []*run) verdict {
 	switch {
 	case len(v.Bad) > 0:
 		v.Look, v.Text = "wrong", fmt.Sprintf("%d of %s cannot be relied on", len(v.Bad), plural(len(runs), "run"))
+	case len(v.Behind) > 0:
+		v.Look, v.Text = "behind", fmt.Sprintf("%d of %s did not get the load that was asked for", len(v.Behind), plural(len(runs), "run"))
+		if records > 0 {
+			v.Text += found
+		}
 	case good == 0:
 		v.Look, v.Text = "partly", "Nothing was read back"
 	case len(rest) > 0:
@@ -96,7 +106,7 @@ func verdictOf(runs []*run) verdict {
 	if len(v.Bad) > mostBad {
 		v.Bad, v.More = v.Bad[:mostBad], v.Bad[mostBad:]
 	}
-	if len(rest) > 0 && good > 0 {
+	if len(rest) > 0 && len(rest) < len(runs) {
 		var workloads []string
 		for _, r := range rest {
 			if !slices.Contains(workloads, r.Workload) {
@@ -116,6 +126,19 @@ func (r *run) trouble() string {
 	}
 	if r.Verified.First != "" {
 		text += "; first: " + clip(r.Verified.First, 300)
+	}
+	return text
+}
+
+// lateness says what a run was asked for and did not get.
+func (r *run) lateness() string {
+	op := r.late()
+	text := fmt.Sprintf("Run %d, %s: %s", r.number, strings.TrimSpace(r.Engine+" "+r.Workload), r.state())
+	if op.Rate > 0 {
+		text += fmt.Sprintf("; %s %s/s, asked for %s/s", op.Name, digits(op.RecordsPerSec), digits(op.Rate))
+	}
+	if op.Unsent > 0 {
+		text += fmt.Sprintf("; %s messages were due and never sent", count(float64(op.Unsent)))
 	}
 	return text
 }

@@ -37,7 +37,17 @@ type BaselineResult struct {
 	Head      float64 `json:"head"`
 	// Ratio compares Head with Base; nil if Base alone is 0.
 	Ratio *float64 `json:"ratio"`
+	// From and To are the interval that the ratio lies in, nil if it was not
+	// judged by pairs or the line is older than they are; so is an empty
+	// Verdict. Others are same, better, worse and undecided.
+	From    *float64 `json:"from,omitempty"`
+	To      *float64 `json:"to,omitempty"`
+	Verdict string   `json:"verdict,omitempty"`
 }
+
+// undecided tells that the gate could not say what the ratio is: it may be
+// chance.
+func (b *BaselineResult) undecided() bool { return b.Verdict == "undecided" }
 
 // ReadHistory reads a history, one JSON object a line; fields that are not known
 // here are passed over. Its error is an *InputError unless r failed.

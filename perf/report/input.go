@@ -15,6 +15,9 @@ import (
 var (
 	// ErrNotRun says that a JSON value is no run.
 	ErrNotRun = errors.New("not a run")
+	// ErrImpossible says that a number of a run cannot be: a count or a time below
+	// 0, a percentile below a lower one, a figure beyond all measure.
+	ErrImpossible = errors.New("impossible number")
 	// ErrSchema says that a run is of a schema that is not known here.
 	ErrSchema = errors.New("unknown schema")
 	// ErrTruncated says that the text ends within a value.
@@ -49,6 +52,23 @@ type Source struct {
 	Run  load.Run
 	// Raw is the run as it was read, with what this program does not know.
 	Raw json.RawMessage
+}
+
+// Distinct returns the runs without those that are there before, number for
+// number, and how many these were: a run that is given twice is no repeat.
+func Distinct(sources []Source) (kept []Source, again int) {
+	seen := map[string]bool{}
+	for _, s := range sources {
+		if key := string(s.Raw); key != "" {
+			if seen[key] {
+				again++
+				continue
+			}
+			seen[key] = true
+		}
+		kept = append(kept, s)
+	}
+	return kept, again
 }
 
 // ReadRuns reads the runs of a file: JSON objects one after the other, with or
@@ -183,6 +203,9 @@ func (p *runParser) value(dec *json.Decoder, start int64) error {
 			offset = start + kind.Offset - 1
 		}
 		return p.bad(offset, fmt.Errorf("%w: %w", ErrNotRun, err))
+	}
+	if err := possible(&source.Run); err != nil {
+		return p.bad(start, err)
 	}
 	p.found = append(p.found, source)
 	return nil

@@ -98,6 +98,52 @@ func TestReadRunsRefuses(t *testing.T) {
 	}
 }
 
+// Numbers that cannot be are refused, with the field.
+func TestReadRunsImpossible(t *testing.T) {
+	const head = `{"schema":1,"engine":"e","workload":"w",`
+	for in, want := range map[string]string{
+		`"ops":[{"latency_us":{"count":9,"p50":1,"p99":-5}}]}`:               "ops[0].latency_us.p99 is -5",
+		`"ops":[{},{"latency_us":{"p50":3,"p99":9,"max":5}}]}`:               "ops[1].latency_us.max is 5, below p99, 9",
+		`"ops":[{"service_us":{"p50":3,"p90":2}}]}`:                          "ops[0].service_us.p90 is 2, below p50, 3",
+		`"ops":[{"wakeup_us":{"count":-1}}]}`:                                "ops[0].wakeup_us.count is -1",
+		`"ops":[{"records_per_s":1e308}]}`:                                   "ops[0].records_per_s is 1e+308",
+		`"ops":[{"unsent":-1}]}`:                                             "ops[0].unsent is -1",
+		`"ops":[{"series":[{"s":1},{"s":2,"p99_us":3,"max_us":1}]}]}`:        "ops[0].series[1].max_us is 1, below p99_us, 3",
+		`"ops":[{"latency_us":{"curve":[{"q":0,"us":2},{"q":50,"us":1}]}}]}`: "ops[0].latency_us.curve[1].us is 1, below the one before it, 2",
+		`"ops":[{"latency_us":{"curve":[{"q":200,"us":2}]}}]}`:               "ops[0].latency_us.curve[0].q is 200",
+		`"verified":{"missing":-3}}`:                                         "verified.missing is -3",
+		`"usage":{"user_cpu_s":1e300}}`:                                      "usage.user_cpu_s is 1e+300",
+		`"log":{"syncs":-2}}`:                                                "log.syncs is -2",
+	} {
+		_, err := report.ReadRuns("x.json", strings.NewReader(text(t, sample.Fewest())+"\n"+head+in))
+		if !errors.Is(err, report.ErrImpossible) || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "x.json: line 2, ") {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	// Histograms round, and not everybody tells every percentile.
+	for _, in := range []string{`"ops":[{"latency_us":{"p50":1,"p9999":1000,"max":999.5}}]}`, `"ops":[{"latency_us":{"count":5,"p50":4,"p90":0,"max":5}}]}`} {
+		if _, err := report.ReadRuns("x", strings.NewReader(head+in)); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+// A run that is given twice is one run.
+func TestDistinct(t *testing.T) {
+	m := sample.New(1)
+	one, two := text(t, m.Loads(1)[0]), text(t, m.Loads(1)[0])
+	runs, err := report.ReadRuns("x", strings.NewReader(one+two+one+strings.ReplaceAll(two, `,"`, ",\n\"")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, again := report.Distinct(runs); len(kept) != 2 || again != 2 {
+		t.Errorf("%d runs, %d of them again", len(kept), again)
+	}
+	if kept, again := report.Distinct(sources(sample.Fewest(), sample.Fewest())); len(kept) != 2 || again != 0 {
+		t.Errorf("of runs that were not read %d are kept, %d again", len(kept), again)
+	}
+}
+
 func TestReadHistory(t *testing.T) {
 	line := `{"commit":"0123456789abcdef","base":"0123","date":"2026-03-01T10:00:00Z","go":"go1.26.8","cpu":"","kernel":"Linux 6.1","pairs":10,` +
 		`"reason":"slower and right","benchmarks":[{"benchmark":"codec.BenchmarkEncode/x","unit":"sec/op","base":2e-9,"head":1e-9,"ratio":0.5},` +

@@ -30,20 +30,29 @@ func usable(points []load.Point) []load.Point {
 	})
 	for len(points) > mostPoints {
 		var half []load.Point
+		last := 0.0
 		for i := 0; i < len(points); i += 2 {
-			half = append(half, join(points[i:min(i+2, len(points))]))
+			one := join(last, points[i:min(i+2, len(points))])
+			half, last = append(half, one), one.Seconds
 		}
 		points = half
 	}
 	return points
 }
 
-// join makes one point of several: the mean rate, the longest latencies.
-func join(points []load.Point) load.Point {
+// join makes one point of several that follow from on: the mean rate, the longest
+// latencies.
+func join(from float64, points []load.Point) load.Point {
 	one := points[len(points)-1]
 	one.RecordsPerSec = 0
+	width, last := one.Seconds-from, from
 	for _, p := range points {
-		one.RecordsPerSec += p.RecordsPerSec / float64(len(points))
+		share := 1 / float64(len(points))
+		if width > 0 {
+			share = (p.Seconds - last) / width
+		}
+		last = p.Seconds
+		one.RecordsPerSec += p.RecordsPerSec * share
 		one.P50, one.P99, one.Max = max(one.P50, p.P50), max(one.P99, p.P99), max(one.Max, p.Max)
 	}
 	return one
@@ -60,12 +69,44 @@ func pace(points []load.Point) float64 {
 		}
 		last = p.Seconds
 	}
-	if len(widths) == 0 {
+	switch len(widths) {
+	case 0:
 		return 0
+	case 2: // the last may be a piece of one
+		widths = []float64{slices.Max(widths)}
 	}
 	width := statOf(widths).median
 	unit := math.Pow(10, math.Floor(math.Log10(width))-1)
 	return math.Round(width/unit) * unit
+}
+
+// wholes is the series with a last interval that is less than half as wide as
+// usual put to the one before it: too short to say anything by itself, but what
+// kept the run waiting at its end is in it.
+func wholes(points []load.Point) []load.Point {
+	n := len(points)
+	if n < 2 || points[n-1].Seconds-points[n-2].Seconds >= pace(points)/2 {
+		return points
+	}
+	from := 0.0
+	if n > 2 {
+		from = points[n-3].Seconds
+	}
+	return append(points[:n-2:n-2], join(from, points[n-2:]))
+}
+
+// idle tells that nothing was completed in an interval: it has no latency.
+func idle(p load.Point) bool { return p.Max <= 0 && p.P99 <= 0 && p.P50 <= 0 }
+
+// course tells how many intervals the longest series of groups has.
+func course(op string, groups []*group) int {
+	most := 0
+	for _, g := range groups {
+		if o := g.middle(op).op(op); o != nil {
+			most = max(most, len(wholes(usable(o.Series))))
+		}
+	}
+	return most
 }
 
 // aspect is one of the figures that a run has over time.
@@ -89,13 +130,9 @@ func (s *section) timeChart(op string, a aspect, groups []*group) *chart {
 	step := math.Inf(1)
 	for i, g := range groups {
 		if o := g.middle(op).op(op); o != nil {
-			all[i] = usable(o.Series)
+			all[i] = wholes(usable(o.Series))
 		}
-		w := pace(all[i])
-		if n := len(all[i]); n > 2 && all[i][n-1].Seconds-all[i][n-2].Seconds < w/2 {
-			all[i] = all[i][:n-1] // too short to say anything
-		}
-		if w > 0 && !math.IsInf(w, 0) {
+		if w := pace(all[i]); w > 0 && !math.IsInf(w, 0) {
 			step = min(step, w)
 		}
 	}
@@ -124,10 +161,15 @@ func (s *section) timeChart(op string, a aspect, groups []*group) *chart {
 		for j := range ys {
 			ys[j] = missing
 		}
+		var gaps []int
 		for _, p := range all[i] {
-			ys[places[at(p)]] = drawable(a.of(p), a.log)
+			j := places[at(p)]
+			ys[j] = drawable(a.of(p), a.log)
+			if a.log && idle(p) {
+				gaps = append(gaps, j)
+			}
 		}
-		c.Series = append(c.Series, series{Key: s.key(g), Y: ys})
+		c.Series = append(c.Series, series{Key: s.key(g), Y: ys, Gaps: gaps})
 	}
 	return c
 }

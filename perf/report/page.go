@@ -33,6 +33,9 @@ type Input struct {
 	// that of the first run.
 	Base    string
 	Sources []Source
+	// Again is how many runs were given more than once and are left out of
+	// Sources; the page says so. See Distinct.
+	Again   int
 	History []Baseline
 }
 
@@ -45,6 +48,11 @@ var ErrNoBase = errors.New("no run is of this engine")
 
 // Unsound returns how many runs were interrupted, or not found right.
 func (in *Input) Unsound() int { return in.count(bad) }
+
+// Behind returns how many runs were sound otherwise and did not get the load that
+// was asked for: they left messages unsent, or an open loop did not reach 99 % of
+// its rate.
+func (in *Input) Behind() int { return in.count(behind) }
 
 // Unread returns how many runs were not read back because there was nothing to
 // read, or because they were not to be.
@@ -82,13 +90,18 @@ type page struct {
 
 // verdict says at the top what the runs are worth.
 type verdict struct {
-	// Look is good, partly or wrong.
+	// Look is good, partly, behind or wrong.
 	Look, Text string
 	// Bad is what is wrong, run by run, More what there is no room for.
 	Bad, More []string
+	// Behind is which runs did not get the load that was asked for.
+	Behind []string
 	// Rest says what was not read back.
 	Rest string
 }
+
+// ManyBehind tells that the list of those behind is better folded.
+func (v verdict) ManyBehind() bool { return len(v.Behind) > mostBad }
 
 type promise struct{ Engine, Text string }
 
@@ -180,9 +193,12 @@ func newPage(in Input) (*page, error) {
 	}
 	if p.HasRuns {
 		p.Facts, p.Verdict, p.Promises, p.Notes = facts(runs), verdictOf(runs), promisesOf(runs), notesOf(runs)
+		if in.Again > 0 {
+			p.Facts = append(p.Facts, plural(in.Again, "run")+" given more than once, counted once")
+		}
 		p.Environment, p.Raw = envTable(runs), rawTable(runs)
 	}
-	var charts []*chart
+	charts := []*chart{} // a page of none holds an empty list
 	for i, s := range sections(runs, in.Base) {
 		v := s.view(i + 1)
 		for _, o := range v.Ops {
@@ -219,6 +235,7 @@ func number(blocks []*block, from int) []*chart {
 	var list []*chart
 	for _, b := range blocks {
 		for _, c := range b.Charts {
+			c.fill()
 			c.ID = fmt.Sprintf("chart-%d", from+len(list)+1)
 			list = append(list, c)
 		}
@@ -251,6 +268,9 @@ func (s *section) view(number int) sectionView {
 		if s.split {
 			v.Intro = "Several operations: " + s.subjects[0] + "."
 		}
+	}
+	if n := len(byPromise(s.groups)); n > 1 {
+		v.Intro = strings.TrimSpace(v.Intro + fmt.Sprintf(" Answers make %d different promises here: ratios, stars and bars compare only lines that promise the same.", n))
 	}
 	if s.worth() == unread && slices.ContainsFunc(s.groups, func(g *group) bool { return g.outcome() == unread }) {
 		v.Intro = strings.TrimSpace(v.Intro + " Nothing was read back here.")

@@ -1,7 +1,7 @@
 'use strict';
 (function () {
   const $ = (id) => document.getElementById(id);
-  const specs = JSON.parse($('charts').textContent);
+  const specs = JSON.parse($('charts').textContent) || [];
   const COLOURS = 8, SHAPES = 7, DPR = () => window.devicePixelRatio || 1;
   const FONT = '12px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
@@ -46,8 +46,20 @@
   }
   const colour = (key) => theme.keys[key % COLOURS];
 
-  // mark draws the shape of a key.
-  function mark(ctx, key, x, y, r) {
+  // mark draws the shape of a key; a hollow one is for what is not decided.
+  function mark(ctx, key, x, y, r, hollow) {
+    if (hollow) {
+      ctx.save();
+      ctx.beginPath();
+      ctx.arc(x, y, r * 1.25, 0, 7);
+      ctx.fillStyle = theme.page;
+      ctx.strokeStyle = colour(key);
+      ctx.lineWidth = r * 0.45;
+      ctx.fill();
+      ctx.stroke();
+      ctx.restore();
+      return;
+    }
     ctx.save();
     ctx.beginPath();
     ctx.lineWidth = r * 0.55;
@@ -72,17 +84,21 @@
       if (!u.series[i + 1].show) return;
       u.ctx.globalAlpha = u.series[i + 1].alpha;
       let next = -Infinity, last = null;
+      const open = new Set(s.open || []), gaps = new Set(s.gaps || []), end = u.data[0].length - 1;
       u.data[0].forEach((x, j) => {
         const y = u.data[i + 1][j];
         if (y == null || x < u.scales.x.min || x > u.scales.x.max) return;
         const px = u.valToPos(x, 'x', true), py = u.valToPos(y, 'y', true);
-        last = [px, py];
+        last = [px, py, open.has(j)];
+        // what stands alone between gaps is no line: its mark is all there is
+        const alone = gaps.size > 0 && (j === 0 || gaps.has(j - 1)) && (j === end || gaps.has(j + 1));
+        if (px < next && !open.has(j) && !alone) return;
+        mark(u.ctx, s.key, px, py, r, open.has(j));
         if (px < next) return;
-        mark(u.ctx, s.key, px, py, r);
         next = next === -Infinity ? px + apart * (0.35 + 0.65 * ((i * 0.38) % 1)) : px + apart;
         last = null;
       });
-      if (last) mark(u.ctx, s.key, last[0], last[1], r);
+      if (last) mark(u.ctx, s.key, last[0], last[1], r, last[2]);
     });
     u.ctx.globalAlpha = 1;
   }
@@ -251,7 +267,7 @@
       cursor: { y: false, focus: { prox: bars || spec.series.length < 4 ? -1 : 24 }, drag: { x: !bars, y: false, setScale: !bars }, points: { show: !bars, size: 9, width: 2,
         stroke: (u, i) => colour(spec.series[i - 1].key), fill: () => theme.page } },
       series: [{}].concat(spec.series.map((s) => ({
-        show: !hidden(host, s.key), spanGaps: true, paths, points: { show: false },
+        show: !hidden(host, s.key), spanGaps: false, paths, points: { show: false },
         stroke: () => colour(s.key), fill: bars ? () => colour(s.key) : undefined, width: bars ? 0 : s.dash ? 1.5 : 2,
         dash: s.dash ? [7, 4] : undefined, fillTo: bars ? (u) => (spec.ylog ? u.scales.y.min : 0) : undefined,
       }))),
@@ -279,8 +295,9 @@
   }
 
   // ---- what is told while a chart is hovered ----
-  function near(values, at) {
+  function near(values, at, gaps) {
     if (values[at] != null) return at;
+    if (gaps && gaps.includes(at)) return -1;
     for (let off = 1; off < 4; off++) {
       if (values[at - off] != null) return at - off;
       if (values[at + off] != null) return at + off;
@@ -295,13 +312,13 @@
       const places = [];
       if (spec.cats) u.data[0].forEach((x, j) => { if (spec.cats[j] === spec.cats[at] && s.y[j] != null) places.push(j); });
       else if (spec.heads) places.push(s.y[at] == null ? -1 : at);
-      else places.push(near(s.y, at));
+      else places.push(near(s.y, at, s.gaps));
       for (const j of places) {
         if (j < 0) continue;
         const value = write(spec.unit, s.y[j]);
         const range = s.lo && s.lo[j] != null && s.hi[j] != null ? write(spec.unit, s.lo[j]) + ' – ' + write(spec.unit, s.hi[j]) : '';
         const button = host.closest('.block').querySelector('.legend button[data-key="' + s.key + '"]');
-        list.push({ button, dash: s.dash, value, range, near: u.nearest === i + 1 && u.cursor.focus.prox > 0 });
+        list.push({ button, dash: s.dash, value, range: s.open && s.open.includes(j) ? ('undecided ' + range).trim() : range, near: u.nearest === i + 1 && u.cursor.focus.prox > 0 });
       }
     });
     return list;
@@ -364,11 +381,17 @@
 
   // ---- life ----
   const live = new Map();
+  // places tells the library where a line goes on although it has no value, as
+  // others do (undefined), and where there is a gap (null).
+  function places(s, spec) {
+    const gaps = new Set(s.gaps || []);
+    return s.y.map((v, i) => (v == null || spec.ylog && !(v > 0) ? (gaps.has(i) ? null : undefined) : v));
+  }
   function build(host) {
     const spec = specs.find((s) => s.id === host.id);
     const old = live.get(host);
     if (old) old.destroy();
-    const data = [spec.x].concat(spec.series.map((s) => (spec.ylog ? s.y.map((v) => (v > 0 ? v : null)) : s.y)));
+    const data = [spec.x].concat(spec.series.map((s) => (spec.kind === 'bars' ? s.y : places(s, spec))));
     try {
       live.set(host, new uPlot(options(spec, host, host.clientWidth, host.clientHeight), data, host));
     } catch (error) { // the others can still be drawn

@@ -126,7 +126,11 @@ func TestPageData(t *testing.T) {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 	// What is in the page can be reported on again.
-	if again, err := report.ReadRuns("page", strings.NewReader(found[1][2])); err != nil || len(again) != len(runs) {
+	if _, err := report.ReadRuns("page", strings.NewReader(found[1][2])); !errors.Is(err, report.ErrImpossible) {
+		t.Errorf("what is beyond all measure is read again: %v", err)
+	}
+	possible := data.FindAllStringSubmatch(page(t, report.Input{Sources: sources(sample.New(5).Peers(2)...)}), -1)[1][2]
+	if again, err := report.ReadRuns("page", strings.NewReader(possible)); err != nil || len(again) != 24 {
 		t.Errorf("read again: %d runs, %v", len(again), err)
 	}
 }
@@ -159,6 +163,38 @@ func TestPageSays(t *testing.T) {
 	}
 	if got := in.Unsound(); got != 2 {
 		t.Errorf("%d runs are not sound", got)
+	}
+}
+
+// A run without latencies has no charts: the list of them is empty, not null.
+func TestPageWithoutCharts(t *testing.T) {
+	runs, err := report.ReadRuns("x", strings.NewReader(`{"schema":1,"engine":"e","workload":"w","ops":[{"name":"append"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := page(t, report.Input{Sources: runs, Again: 1})
+	if found := data.FindAllStringSubmatch(html, -1); found[0][2] != "[]" {
+		t.Errorf("the charts are %s", found[0][2])
+	}
+	for _, want := range []string{"1 run given more than once, counted once", "Nothing was read back"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestPageBehind(t *testing.T) {
+	slow := sample.New(1).Loads(1)[0]
+	slow.Ops[0].Unsent = 12
+	in := report.Input{Sources: sources(slow)}
+	html := page(t, in)
+	for _, want := range []string{`class="verdict behind"`, "▼ 1 of 1 run did not get the load", "12 messages were due and never sent", `<tr class="behind">`} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if in.Behind() != 1 || in.Unsound() != 0 || strings.Contains(html, "✓") {
+		t.Errorf("%d behind, %d unsound", in.Behind(), in.Unsound())
 	}
 }
 
@@ -197,7 +233,23 @@ func TestWriteFile(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("%d files are left, %v", len(left), err)
 	}
-	if err := report.WriteFile(filepath.Join(dir, "no", "r.html"), report.Input{Sources: sources(sample.Fewest())}); !errors.Is(err, os.ErrNotExist) {
+	// Errors name what was asked for.
+	in := report.Input{Sources: sources(sample.Fewest())}
+	missing := filepath.Join(dir, "no", "r.html")
+	if err := report.WriteFile(missing, in); !errors.Is(err, os.ErrNotExist) || err.Error() != "write "+missing+": no such file or directory" {
 		t.Errorf("no such directory: %v", err)
+	}
+	if err := report.WriteFile(dir, in); err == nil || err.Error() != "write "+dir+": is a directory" {
+		t.Errorf("a directory: %v", err)
+	}
+	link := filepath.Join(dir, "null")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteFile(link, in); err != nil {
+		t.Errorf("a device: %v", err)
+	}
+	if info, err := os.Stat(link); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the device is %v now, %v", info.Mode(), err)
 	}
 }

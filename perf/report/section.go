@@ -79,6 +79,7 @@ func splitOps(runs []*run) []*run {
 	for _, r := range runs {
 		for _, op := range r.Ops {
 			part := *r
+			part.whole = r
 			part.Config = append(slices.Clone(r.Config), load.Param{Name: operation, Value: op.Name})
 			op.Name = operation
 			part.Ops = []load.Op{op}
@@ -183,6 +184,8 @@ func (s *section) place(varying []attribute, base string, care caring) {
 		case a.role == ofLoad:
 			s.cellNames = append(s.cellNames, a)
 		case a.source == fromEngine || a.role == ofExtent && care < everything:
+		case a.isLevel():
+			names = append(names, a) // what is worth more or less must not look alike
 		case care < notExtents && a.source != fromOutcome && (follows || a.source == fromPromise):
 		default:
 			names = append(names, a)
@@ -191,7 +194,7 @@ func (s *section) place(varying []attribute, base string, care caring) {
 	subjects, cells := make([]string, len(s.groups)), make([]string, len(s.groups))
 	byCell := map[string][]string{}
 	for i, g := range s.groups {
-		subjects[i] = subjectOf(g, names)
+		subjects[i] = subjectOf(g, names, care)
 		var values []string
 		for _, name := range s.cellNames {
 			v, ok := g.value(name)
@@ -242,7 +245,7 @@ func (s *section) distinct() bool {
 }
 
 // subjectOf names what was measured: the engine, and what else differs.
-func subjectOf(g *group, names []attribute) string {
+func subjectOf(g *group, names []attribute, care caring) string {
 	parts := []string{g.first().Engine}
 	if parts[0] == "" {
 		parts[0] = "unnamed"
@@ -253,6 +256,8 @@ func subjectOf(g *group, names []attribute) string {
 			continue
 		}
 		switch {
+		case a.source == fromOutcome && g.outcome() == behind && care < everything:
+			continue // the label says it: under more load, the same engine is still the same
 		case a.source == fromOutcome:
 		case a.source == fromPromise:
 			v = clip(v, 40)
@@ -354,18 +359,20 @@ func (s *section) compared() bool { return len(s.subjects) > 1 }
 // worth is the outcome that groups need to be compared: what was not read back is
 // compared only where nothing was.
 func (s *section) worth() outcome {
-	if slices.ContainsFunc(s.groups, func(g *group) bool { return g.outcome() == sound }) {
-		return sound
+	for _, o := range []outcome{sound, behind} {
+		if slices.ContainsFunc(s.groups, func(g *group) bool { return g.outcome() == o }) {
+			return o
+		}
 	}
 	return unread
 }
 
 // rivals returns the groups that g is compared with, itself among them, the one
-// that ratios refer to first.
+// that ratios refer to first. What promises more or less is no rival.
 func (s *section) rivals(g *group) []*group {
 	var list []*group
 	for _, other := range s.groups {
-		if other.outcome() == s.worth() && (!s.compared() || other.cell == g.cell) {
+		if other.outcome() == s.worth() && (!s.compared() || other.cell == g.cell) && samePromise(g, other) {
 			list = append(list, other)
 		}
 	}

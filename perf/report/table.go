@@ -32,9 +32,10 @@ type headCell struct {
 type tableRow struct {
 	// Key is the look of the row in the charts, nil if it is in none.
 	Key *legendItem
-	// Bad marks a run that must not be relied on, Begin the first row of a cell.
-	Bad, Begin bool
-	Cells      []tableCell
+	// Bad marks a run that must not be relied on, Behind one that did not get
+	// its load, Begin the first row of a cell.
+	Bad, Behind, Begin bool
+	Cells              []tableCell
 }
 
 type tableCell struct {
@@ -44,15 +45,16 @@ type tableCell struct {
 	Range string
 	// Best is "best" or "tied"; empty for all others.
 	Best string
-	// Word tells that the cell holds words, Bad that they are bad news, Differs
-	// that others say something else, Changed that this is to be said in it.
-	Word, Bad, Differs, Changed bool
+	// Word tells that the cell holds words, Bad that they are bad news, Behind
+	// that they are of a load that was not reached, Differs that others say
+	// something else, Changed that this is to be said in it.
+	Word, Bad, Behind, Differs, Changed bool
 	// Span is over how many columns the cell goes, if not one.
 	Span int
 }
 
 // Styled tells that the cell is not as most are.
-func (c tableCell) Styled() bool { return c.Word || c.Bad || c.Differs || c.Best != "" }
+func (c tableCell) Styled() bool { return c.Word || c.Bad || c.Behind || c.Differs || c.Best != "" }
 
 // summary is the table of an operation: one row a group.
 func (s *section) summary(op string, costs bool) table {
@@ -99,11 +101,15 @@ func (s *section) figures(op string, columns []column, compare bool) table {
 		columns = append(columns, slices.DeleteFunc(verifyColumns(), empty)...)
 	}
 	repeats := slices.ContainsFunc(groups, func(g *group) bool { return len(g.runs) > 1 })
-	compare = compare && len(groups) > 1 && (!s.split || s.compared()) // operations do not compete
+	compare = compare && len(groups) > 1 && (!s.split || s.compared()) && // operations do not compete
+		slices.ContainsFunc(groups, func(g *group) bool { return len(s.rivals(g)) > 1 })
 
 	t := table{Head: []headCell{{Name: "measured", Text: true}}, Among: "of all lines", Ranges: repeats}
 	if s.compared() {
 		t.Among = "under that load"
+	}
+	if len(byPromise(groups)) > 1 {
+		t.Among += " with that promise"
 	}
 	if repeats {
 		t.Head = append(t.Head, headCell{Name: "runs"})
@@ -117,9 +123,13 @@ func (s *section) figures(op string, columns []column, compare bool) table {
 	cell := -1
 	for _, g := range groups {
 		item := s.legend([]*group{g})[0]
-		row := tableRow{Key: &item, Bad: g.outcome() == bad, Begin: s.matrix() && cell != g.cell && cell != -1}
+		row := tableRow{Key: &item, Bad: g.outcome() == bad, Behind: g.outcome() == behind, Begin: s.matrix() && cell != g.cell && cell != -1}
 		cell = g.cell
-		row.Cells = []tableCell{{Mark: fmt.Sprint(g.mark), Text: g.label, Word: true, Bad: g.outcome() == bad}}
+		label := g.label
+		if state := g.first().state(); row.Behind && !strings.Contains(label, state) {
+			label += ", " + state
+		}
+		row.Cells = []tableCell{{Mark: fmt.Sprint(g.mark), Text: label, Word: true, Bad: g.outcome() == bad, Behind: g.outcome() == behind}}
 		if repeats {
 			row.Cells = append(row.Cells, tableCell{Text: fmt.Sprint(len(g.runs))})
 		}

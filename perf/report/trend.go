@@ -12,25 +12,43 @@ type trend struct {
 	benchmark, unit string
 	// heads and ratios are by baseline, missing where it was not measured.
 	heads, ratios []num
+	// low and high are the intervals of ratios, open those that may be chance.
+	low, high []num
+	open      []bool
 }
 
-// product is the ratios multiplied up, from the first baseline on.
+// product is the ratios multiplied up, from the first baseline on; what is
+// undecided is noise, and changes nothing.
 func (t *trend) product() []num {
 	list, now := blanks(len(t.ratios)), 1.0
 	for i, r := range t.ratios {
 		if r.missing() {
 			continue
 		}
-		now *= float64(r)
+		if !t.open[i] {
+			now *= float64(r)
+		}
 		list[i] = drawable(now, true)
 	}
 	return list
 }
 
-// swing is how far the ratio ever was from 1, in either direction.
+// decided is the ratios that are not undecided.
+func (t *trend) decided() []num {
+	list := slices.Clone(t.ratios)
+	for i, open := range t.open {
+		if open {
+			list[i] = missing
+		}
+	}
+	return list
+}
+
+// swing is how far the ratio ever was from 1, in either direction, as far as that
+// is known.
 func (t *trend) swing() float64 {
 	most := 0.0
-	for _, r := range t.ratios {
+	for _, r := range t.decided() {
 		if !r.missing() {
 			most = max(most, math.Abs(math.Log(float64(r))))
 		}
@@ -47,13 +65,17 @@ func trends(history []Baseline) []*trend {
 		for _, r := range b.Benchmarks {
 			t := byName[[2]string{r.Benchmark, r.Unit}]
 			if t == nil {
-				t = &trend{benchmark: r.Benchmark, unit: r.Unit, heads: blanks(len(history)), ratios: blanks(len(history))}
+				t = &trend{benchmark: r.Benchmark, unit: r.Unit, heads: blanks(len(history)), ratios: blanks(len(history)),
+					low: blanks(len(history)), high: blanks(len(history)), open: make([]bool, len(history))}
 				byName[[2]string{r.Benchmark, r.Unit}] = t
 				list = append(list, t)
 			}
 			t.heads[i] = drawable(r.Head, false)
 			if r.Ratio != nil && *r.Ratio > 0 {
-				t.ratios[i] = drawable(*r.Ratio, true)
+				t.ratios[i], t.open[i] = drawable(*r.Ratio, true), r.undecided()
+			}
+			if r.From != nil && r.To != nil && *r.From <= *r.To {
+				t.low[i], t.high[i] = drawable(*r.From, true), drawable(*r.To, true)
 			}
 		}
 	}
@@ -88,10 +110,10 @@ func historyBlocks(history []Baseline) []*block {
 	for _, unit := range units {
 		name := unitName(unit)
 		for _, b := range []*block{
-			ratioBlock(history, of[unit], "Ratio to the base, "+name, "1 is no change; below 1 is less "+name+".",
-				func(t *trend) []num { return t.ratios }),
-			ratioBlock(history, of[unit], "Since the first baseline, "+name, "The ratios multiplied up, which takes the machine out of it.",
-				(*trend).product),
+			ratioBlock(history, of[unit], "Ratio to the base, "+name, "1 is no change; below 1 is less "+name+"."+openNote(of[unit]),
+				(*trend).ofRatios),
+			ratioBlock(history, of[unit], "Since the first baseline, "+name, "The ratios multiplied up, which takes the machine out of it."+
+				skippedNote(of[unit]), func(t *trend) series { return series{Y: t.product()} }),
 			valueBlock(history, of[unit], unit),
 		} {
 			if b.prune() {
@@ -102,15 +124,50 @@ func historyBlocks(history []Baseline) []*block {
 	return list
 }
 
+func someOpen(list []*trend) bool {
+	return slices.ContainsFunc(list, func(t *trend) bool { return slices.Contains(t.open, true) })
+}
+
+// openNote explains hollow points, if there are any.
+func openNote(list []*trend) string {
+	if !someOpen(list) {
+		return ""
+	}
+	return " Hollow points are undecided: they may be chance."
+}
+
+func skippedNote(list []*trend) string {
+	if !someOpen(list) {
+		return ""
+	}
+	return " Undecided ratios are left out."
+}
+
+// ofRatios draws the ratios, with their intervals where there are any.
+func (t *trend) ofRatios() series {
+	s := series{Y: t.ratios}
+	for i, open := range t.open {
+		if open {
+			s.Open = append(s.Open, i)
+		}
+	}
+	if len(present(t.low)) > 0 {
+		s.Low, s.High = t.low, t.high
+	}
+	return s
+}
+
 // ratioBlock draws one line a benchmark, those that moved most unasked.
-func ratioBlock(history []Baseline, list []*trend, title, note string, of func(*trend) []num) *block {
+func ratioBlock(history []Baseline, list []*trend, title, note string, of func(*trend) series) *block {
 	b := &block{Title: title, Note: note}
 	c := historyChart(history, "ratio", "ratio")
 	c.Line = 1
 	loudest := slices.Clone(list)
 	sort.SliceStable(loudest, func(i, j int) bool { return loudest[i].swing() > loudest[j].swing() })
 	for i, t := range loudest {
-		c.Series = append(c.Series, series{Key: i, Y: of(t)})
+		s := of(t)
+		s.Key = i
+		c.Series = append(c.Series, s)
 		b.Legend = append(b.Legend, legendItem{Key: i, Label: t.benchmark, Off: i >= mostHistory})
 	}
 	if len(list) > mostHistory {
@@ -161,22 +218,42 @@ func trendTable(history []Baseline) table {
 	t := table{Head: []headCell{{Name: "benchmark", Text: true}, {Name: "unit", Text: true}, {Name: "last value"},
 		{Name: "last ratio"}, {Name: "since the first", Note: "the ratios multiplied up"}, {Name: "lowest ratio"}, {Name: "highest ratio"}}}
 	for _, one := range trends(history) {
-		heads, ratios, product := present(one.heads), present(one.ratios), present(one.product())
+		heads, ratios, product := present(one.heads), present(one.decided()), present(one.product())
+		ranges := make([]string, 5)
 		texts := []string{none, none, none, none, none}
 		if n := len(heads); n > 0 {
 			texts[0] = valueText(one.unit, heads[n-1])
 		}
 		if n := len(ratios); n > 0 {
-			texts[1], texts[2] = ratio(ratios[n-1]), ratio(product[len(product)-1])
 			texts[3], texts[4] = ratio(slices.Min(ratios)), ratio(slices.Max(ratios))
 		}
+		if n := len(product); n > 0 {
+			texts[2] = ratio(product[n-1])
+		}
+		texts[1], ranges[1] = one.last()
 		row := tableRow{Cells: []tableCell{{Text: one.benchmark, Word: true}, {Text: unitName(one.unit), Word: true}}}
-		for _, text := range texts {
-			row.Cells = append(row.Cells, tableCell{Text: text})
+		for i, text := range texts {
+			row.Cells = append(row.Cells, tableCell{Text: text, Range: ranges[i]})
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// last writes the last ratio and, where it is undecided, that and its interval.
+func (t *trend) last() (text, interval string) {
+	for i, r := range slices.Backward(t.ratios) {
+		switch {
+		case r.missing():
+			continue
+		case !t.open[i]:
+			return ratio(float64(r)), ""
+		case t.low[i].missing() || t.high[i].missing():
+			return ratio(float64(r)), "undecided"
+		}
+		return ratio(float64(r)), "undecided, " + ratio(float64(t.low[i])) + " – " + ratio(float64(t.high[i]))
+	}
+	return none, ""
 }
 
 func valueText(unit string, f float64) string {

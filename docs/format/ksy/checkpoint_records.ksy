@@ -4,6 +4,8 @@ meta:
   title: 'The records of checkpoint.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The checkpoint file, as Apache RocketMQ writes it.
 types:
   checkpoint:
     doc: |

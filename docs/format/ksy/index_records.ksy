@@ -4,6 +4,8 @@ meta:
   title: 'The records of index.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The index file, as Apache RocketMQ writes it.
 types:
   index_header:
     doc: |

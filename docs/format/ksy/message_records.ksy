@@ -4,6 +4,9 @@ meta:
   title: 'The records of message.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The records of the commit log, as Apache RocketMQ writes them, and what stands
+  in them.
 types:
   message:
     doc: |
@@ -55,7 +58,7 @@ types:
       - id: sys_flag
         type: s4be
         doc: |
-          SysFlag holds the SysFlag bits; two of them tell the widths of the hosts.
+          SysFlag is a set; two of its bits tell the widths of the hosts.
       - id: born_timestamp
         type: s8be
         doc: |
@@ -63,7 +66,7 @@ types:
       - id: born_host
         size: '(sys_flag & 0x10) != 0 ? 20 : 8'
         doc: |
-          BornHost is the producer's address and port: 8 bytes, or 20 with
+          BornHost is the producer's address and port: a HostV4, or a HostV6 with
           SysFlagBornHostV6. AppendHost makes it.
       - id: store_timestamp
         type: s8be
@@ -73,7 +76,7 @@ types:
       - id: store_host
         size: '(sys_flag & 0x20) != 0 ? 20 : 8'
         doc: |
-          StoreHost is the address and port of the store: 8 bytes, or 20 with
+          StoreHost is the address and port of the store: a HostV4, or a HostV6 with
           SysFlagStoreHostV6.
       - id: reconsume_times
         type: s4be
@@ -123,6 +126,41 @@ types:
         doc: |
           Properties holds pairs: see AppendProperty.
           Zero bytes may stand behind the data; the length counts them.
+    instances:
+      sys_flag_compressed:
+        value: '(sys_flag & 0x1) != 0'
+        doc: |
+          SysFlagCompressed says that the producer compressed the body.
+      sys_flag_multi_tags:
+        value: '(sys_flag & 0x2) != 0'
+        doc: |
+          SysFlagMultiTags says that TAGS holds several tags.
+      sys_flag_transaction:
+        value: 'sys_flag & 0xc'
+        enum: sys_flag_transaction
+        doc: |
+          SysFlagTransaction covers the transaction type.
+      sys_flag_born_host_v6:
+        value: '(sys_flag & 0x10) != 0'
+        doc: |
+          SysFlagBornHostV6 says that BornHost has 20 bytes.
+      sys_flag_store_host_v6:
+        value: '(sys_flag & 0x20) != 0'
+        doc: |
+          SysFlagStoreHostV6 says that StoreHost has 20 bytes.
+      sys_flag_need_unwrap:
+        value: '(sys_flag & 0x40) != 0'
+        doc: |
+          SysFlagNeedUnwrap says that the body holds a producer's batch.
+      sys_flag_inner_batch:
+        value: '(sys_flag & 0x80) != 0'
+        doc: |
+          SysFlagInnerBatch says that the record holds many messages.
+      sys_flag_compression:
+        value: 'sys_flag & 0x700'
+        enum: sys_flag_compression
+        doc: |
+          SysFlagCompression covers the compression type. Legacy is zlib, too.
   message_frame:
     doc: |
       A Message within a longer stream.
@@ -152,6 +190,45 @@ types:
           eq: 0xcbd43194
         doc: |
           Magic is BlankMagic.
+  host_v4:
+    doc: |
+      HostV4 is a host with an IPv4 address.
+    seq:
+      - id: address
+        size: 4
+        doc: |
+          Address is the IPv4 address.
+      - id: port
+        type: s4be
+        doc: |
+          Port is the port.
+  host_v6:
+    doc: |
+      HostV6 is a host with an IPv6 address.
+    seq:
+      - id: address
+        size: 16
+        doc: |
+          Address is the IPv6 address.
+      - id: port
+        type: s4be
+        doc: |
+          Port is the port.
+  stored_id:
+    doc: |
+      StoredID names a stored message: Java's tools write it in upper-case hex. It
+      stands in no file.
+
+      The record goes on to the end of the stream.
+    seq:
+      - id: store_host
+        size: '_io.size - _io.pos - 8'
+        doc: |
+          StoreHost is the message's StoreHost.
+      - id: physical_offset
+        type: s8be
+        doc: |
+          PhysicalOffset is the message's place in the log.
   sub_message:
     doc: |
       SubMessage is one message of a batch as a producer sends it. Each becomes a
@@ -248,6 +325,24 @@ types:
           significant one.
           CRC-32 (IEEE) over bytes that are not in the record, and-ed with 0x7fffffff, as 10 decimal digits, the least significant first. Kaitai does not compute it.
 enums:
+  sys_flag_transaction:
+    0x0:
+      id: none
+    0x4:
+      id: prepared
+    0x8:
+      id: commit
+    0xc:
+      id: rollback
+  sys_flag_compression:
+    0x0:
+      id: legacy
+    0x100:
+      id: lz4
+    0x200:
+      id: zstd
+    0x300:
+      id: zlib
   message_magic:
     0xdaa320a7:
       id: v1

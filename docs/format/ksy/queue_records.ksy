@@ -4,6 +4,8 @@ meta:
   title: 'The records of queue.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The units of consume queue files, as Apache RocketMQ writes them.
 types:
   queue_unit:
     doc: |

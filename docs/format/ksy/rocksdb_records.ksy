@@ -4,6 +4,9 @@ meta:
   title: 'The records of rocksdb.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The keys and values in RocksDB, as Apache RocketMQ writes them. What is of
+  rocksdbstore (5.4 and later) was not tried against Java.
 types:
   queue_key:
     doc: |
@@ -140,8 +143,9 @@ types:
   message_index_key:
     doc: |
       MessageIndexKey is the key of an index entry in rocksdbstore. It is no key of
-      this language, since Java does not keep its separator out of what stands
-      between.
+      this language: a message's keys and tags may hold the "@" that ends them, so
+      that nothing tells the parts of the text; and of two texts of which one begins
+      with the other, the first byte of an offset decides which comes first.
 
       The record goes on to the end of the stream.
     seq:
@@ -175,6 +179,17 @@ types:
         type: s8be
         doc: |
           StoreTime is the time of storing, in epoch milliseconds.
+  mark_value:
+    doc: |
+      MarkValue is how far a part of rocksdbstore has come. Its keys are texts:
+      "lastOffsetPy" and "lastStoreTimeStamp" of the index, "lastOffsetPy" of the
+      prepared messages, "sys_topic_scan_offset_checkpoint" and "timeline_checkpoint"
+      of the timers.
+    seq:
+      - id: mark
+        type: s8be
+        doc: |
+          Mark is a place in the log or a queue, or a time in epoch milliseconds.
   delay_key:
     doc: |
       DelayKey is the key of a message with a timer in rocksdbstore.

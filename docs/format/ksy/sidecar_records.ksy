@@ -4,6 +4,8 @@ meta:
   title: 'The records of sidecar.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The records of the sidecar: our own files beside those of RocketMQ.
 types:
   bound:
     doc: |
@@ -231,3 +233,59 @@ types:
         type: u4be
         doc: |
           CRC-32C (Castagnoli) over all bytes before it. Kaitai does not compute it.
+  bound_file:
+    doc: |
+      BoundFile is the file of the bound.
+
+      Of the slots with a whole record, the one with the largest Sequence holds.
+    seq:
+      - id: slots
+        type: bound_file_slot
+        size: 4096
+        repeat: expr
+        repeat-expr: 2
+  bound_file_slot:
+    doc: |
+      A slot of BoundFile: 4096 bytes, of which a Bound takes the first.
+    instances:
+      magic:
+        pos: 0
+        type: u4be
+      is_written:
+        value: 'magic == 0x534c4244'
+        doc: |
+          Whether the slot starts like a record.
+      record:
+        pos: 0
+        type: bound
+        if: 'is_written'
+        doc: |
+          The record, which may be torn: its checksum tells.
+  state_file:
+    doc: |
+      StateFile is the file of the state, and that of the cursors.
+
+      Of the slots with a whole record, the one with the largest Sequence holds.
+    seq:
+      - id: slots
+        type: state_file_slot
+        size: 65536
+        repeat: expr
+        repeat-expr: 2
+  state_file_slot:
+    doc: |
+      A slot of StateFile: 65536 bytes, of which a State takes the first.
+    instances:
+      magic:
+        pos: 0
+        type: u4be
+      is_written:
+        value: 'magic == 0x534c5354'
+        doc: |
+          Whether the slot starts like a record.
+      record:
+        pos: 0
+        type: state
+        if: 'is_written'
+        doc: |
+          The record, which may be torn: its checksum tells.

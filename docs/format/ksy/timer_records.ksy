@@ -4,6 +4,8 @@ meta:
   title: 'The records of timer.layout'
   ks-version: '0.11'
   endian: be
+doc: |
+  The files of the timer, as Apache RocketMQ writes them.
 types:
   timer_slot:
     doc: |

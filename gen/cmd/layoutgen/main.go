@@ -3,6 +3,7 @@
 // Usage:
 //
 //	layoutgen -in '*.layout' -out . -package codec -lock layouts.lock [-accept]
+//	layoutgen -in '*.layout' [-docs folder] [-ksy folder]
 //
 // For X.layout it writes X_gen.go, X_text_gen.go and X_gen_test.go into the
 // -out folder, and for all schemas layout_gen.go and layout_gen_test.go, which
@@ -13,6 +14,9 @@
 // With -lock it first checks that what it generated before can still be read: the
 // lock file, which is committed, has one line for each field. A change that
 // breaks readers is refused; -accept takes it, and writes the lock file anew.
+//
+// With -docs or -ksy it writes no Go, but a page X.md, or a Kaitai Struct file
+// X_records.ksy, for each X.layout.
 package main
 
 import (

@@ -101,7 +101,7 @@ func (m *Maker) latency(count int64, median float64) load.Latency {
 		q := 1 - math.Pow(10, -float64(step)/10)
 		l.Curve = append(l.Curve, load.Quantile{Q: math.Round(q*1e8) / 1e6, Us: at(q)})
 	}
-	l.Max = math.Round(at(1-1/float64(count)) * 1.3)
+	l.Max = math.Ceil(max(at(1-1/float64(count)), l.P9999) * 1.3)
 	l.Curve = append(l.Curve, load.Quantile{Q: 100, Us: l.Max})
 	return l
 }

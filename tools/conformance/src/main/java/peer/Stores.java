@@ -318,12 +318,28 @@ final class Stores {
 
     /** Removes up to so many of the oldest log files, as retention would, and what queues and index hold of them. */
     private static Object deleteExpired(DefaultMessageStore s, int files) throws Exception {
-        int deleted = s.getCommitLog().deleteExpiredFile(0, 0, 0, true, files);
+        // A file that another thread of the store looks at just then stays: once more.
+        int deleted = 0;
+        for (int i = 0; i < 100 && deleted < files; i++) {
+            deleted += s.getCommitLog().deleteExpiredFile(0, 0, 0, true, files - deleted);
+            if (deleted < files) {
+                Thread.sleep(20);
+            }
+        }
         long min = s.getMinPhyOffset();
-        s.getConsumeQueueTable().forEach((topic, ids) -> ids.forEach((id, cq) -> {
-            cq.deleteExpiredFile(min);
-            cq.correctMinOffset(min);
-        }));
+        for (ConcurrentMap<Integer, ConsumeQueueInterface> ids : s.getConsumeQueueTable().values()) {
+            for (ConsumeQueueInterface cq : ids.values()) {
+                for (int i = 0; i < 100; i++) {
+                    cq.deleteExpiredFile(min);
+                    cq.correctMinOffset(min);
+                    CqUnit first = cq.get(cq.getMinOffsetInQueue());
+                    if (first == null || first.getPos() >= min) {
+                        break;
+                    }
+                    Thread.sleep(20);
+                }
+            }
+        }
         return JSONObject.of("deleted", deleted, "min", min);
     }
 }

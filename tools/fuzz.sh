@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs each fuzz target of some packages for a time, as many at once as there are
+# processors. An input that fails is kept in the testdata of its package, what is
+# interesting in the cache of go, both as go test -fuzz does.
+#
+#   tools/fuzz.sh TIME [DIR ...]    the folders of this module that have targets
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+time=${1:?fuzz: for how long?}
+shift
+dirs=("$@")
+[ $# -gt 0 ] || mapfile -t dirs < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cache=$(go env GOCACHE)/fuzz
+
+# one DIR PACKAGE PROGRAM NAME runs a target, which must do so for the whole time.
+one() {
+	local log=$work/$4.log
+	if (cd "$1" && "$3" -test.run='^$' -test.fuzz="^$4\$" -test.fuzztime="$time" -test.parallel=1 \
+		-test.fuzzcachedir="$cache/$2") >"$log" 2>&1 && grep -q '^fuzz: elapsed.* execs: [1-9]' "$log"; then
+		echo "$1 $4: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
+		return
+	fi
+	echo "fuzz: $1 $4 failed" | cat - "$log" >&2
+	return 1
+}
+
+ran=0 running=0 failed=0
+for dir in "${dirs[@]}"; do
+	package=$(go list "$dir")
+	program=$work/$ran.test
+	go test -c -fuzz=. -o "$program" "$dir" # one build for all targets
+	for name in $(grep -h '^func Fuzz' "$dir"/*_test.go | sed -E 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/' | sort); do
+		if [ "$running" -ge "$(nproc)" ]; then
+			wait -n || failed=1
+			running=$((running - 1))
+		fi
+		one "$dir" "$package" "$program" "$name" &
+		running=$((running + 1)) ran=$((ran + 1))
+	done
+	while [ "$running" -gt 0 ]; do
+		wait -n || failed=1
+		running=$((running - 1))
+	done
+done
+if [ "$ran" -eq 0 ] || [ "$failed" -ne 0 ]; then
+	echo "fuzz: a target failed, or there was none" >&2
+	exit 1
+fi
+echo "$ran fuzz targets ran for $time each"
