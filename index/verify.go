@@ -257,10 +257,10 @@ func (v *Verifier) ended(f *file) {
 		v.tell(Fault{File: f.path, Record: -1, Text: fmt.Sprintf("the header counts %d chains, the entries make %d", f.head.UsedSlots, v.used)})
 	}
 	var first, last codec.IndexEntry
-	if first, v.err = v.at1(1); v.err != nil {
+	if first, v.err = v.entryAt(1); v.err != nil {
 		return
 	}
-	if last, v.err = v.at1(count - 1); v.err != nil {
+	if last, v.err = v.entryAt(count - 1); v.err != nil {
 		return
 	}
 	if first.PhysicalOffset != f.head.BeginPhysicalOffset || !v.cut && last.PhysicalOffset != f.head.EndPhysicalOffset {
@@ -284,8 +284,8 @@ func (v *Verifier) ended(f *file) {
 	}
 }
 
-// at1 reads one entry of the file in work.
-func (v *Verifier) at1(k int64) (codec.IndexEntry, error) {
+// entryAt reads one entry of the file in work.
+func (v *Verifier) entryAt(k int64) (codec.IndexEntry, error) {
 	var b [entrySize]byte
 	err := v.h.readAt(b[:], v.s.entryAt(k))
 	return decodeEntry(b[:]), err
