@@ -36,7 +36,8 @@ func (g gate) leave() { <-g }
 // CloseReport tells what Close finished and what it did not.
 type CloseReport struct {
 	// Clean tells that everything is complete and on disk; the next Load has
-	// nothing to recover.
+	// nothing to recover. A lane that is not required, the key index, may be
+	// behind all the same: it goes on at the next open.
 	Clean bool
 	// Watermarks are the log's at the end.
 	Watermarks contract.Watermarks
@@ -108,6 +109,7 @@ type closing struct {
 	report CloseReport
 	step   string // what runs, or ran last; empty when run is through
 	left   bool   // Close has returned
+	late   bool   // a required lane is behind
 	// returned is set by the last step when there is nothing left to give back.
 	returned bool
 }
@@ -133,7 +135,7 @@ func (c *closing) do(name string, f func() error) {
 func (c *closing) good() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.left && len(c.report.Errors) == 0 && len(c.report.Behind) == 0
+	return !c.left && len(c.report.Errors) == 0 && !c.late
 }
 
 func (c *closing) run(ctx context.Context, started bool) {
@@ -151,6 +153,7 @@ func (c *closing) run(ctx context.Context, started bool) {
 		}
 		for _, lane := range closed.Behind() {
 			c.report.Behind[lane.Lane.String()] = lane.BehindBytes
+			c.late = c.late || lane.Required
 		}
 		return err
 	})
@@ -161,8 +164,13 @@ func (c *closing) run(ctx context.Context, started bool) {
 		}
 	}
 	c.do("queues", s.queues.Close)
+	fullUntil := int64(0)
+	if s.index != nil {
+		fullUntil = s.index.FullUntil()
+		c.do("index", s.index.Close)
+	}
 	if c.good() {
-		c.do(checkpointName, s.writeCheckpoint)
+		c.do(checkpointName, func() error { return s.writeCheckpoint(fullUntil) })
 	}
 	clean := c.good()
 	c.do("log", func() error { return s.log.Close(clean) })
@@ -195,7 +203,7 @@ func (c *closing) giveBack() {
 	if s.owner != nil {
 		_ = s.owner.Close(context.Background())
 	}
-	_ = errors.Join(s.queues.Close(), s.log.Close(false), s.lock.Close())
+	_ = errors.Join(s.queues.Close(), s.closeIndex(), s.log.Close(false), s.lock.Close())
 }
 
 // leave ends the run for the caller and returns the report.
@@ -224,10 +232,11 @@ func (c *closing) leave(ctx context.Context) CloseReport {
 }
 
 // writeCheckpoint writes Java's checkpoint file: up to which store time each
-// part is on disk. It is written when all of it is, and never read by us.
-func (s *Store) writeCheckpoint() error {
+// part is on disk; of the key index, the end of its last full file. It is written when all of it is, and never read by us.
+func (s *Store) writeCheckpoint(fullUntil int64) error {
 	last := s.log.LastStoreTime()
-	c := codec.Checkpoint{PhysicTimestamp: last, LogicsTimestamp: last, LogicsPhy: int64(s.log.Durable())}
+	c := codec.Checkpoint{PhysicTimestamp: last, LogicsTimestamp: last, IndexTimestamp: fullUntil,
+		LogicsPhy: int64(s.log.Durable())}
 	page := make([]byte, codec.CheckpointFileSize)
 	if _, err := c.Encode(page); err != nil {
 		return err

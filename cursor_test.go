@@ -29,15 +29,17 @@ func newCursorRig(t *testing.T, dir string) *cursorRig {
 	r := &cursorRig{opt: testOptions(sim, dir), older: map[string][]byte{}}
 	r.opt.SegmentSize = 16 << 10
 	r.opt.QueueFileSize = 400
+	r.opt.IndexSlots, r.opt.IndexEntries = 11, 40
 	clk := manual()
 	r.opt.Clock = clk
 	n := 0
 	put := func(s *Store, count int) (last Receipt) {
 		for range count {
-			last = mustAppend(t, s, &Message{Topic: fmt.Sprint("t", n%2), QueueID: int32(n % 3), Body: body(n)}, Sync)
+			last = mustAppend(t, s, &Message{Topic: fmt.Sprint("t", n%2), QueueID: int32(n % 3), Body: body(n), Properties: keysOf(n)}, Sync)
 			n++
 		}
 		waitVisible(t, s, endOf(last))
+		waitIndexed(t, s)
 		return last
 	}
 	s := start(t, r.opt)
@@ -75,7 +77,7 @@ func (r *cursorRig) edit(t *testing.T, image *vfs.Sim, change func(*codec.State)
 			newest = st
 		}
 	}
-	if len(newest.Cursors) != 1 {
+	if len(newest.Cursors) == 0 || newest.Cursors[0].Lane != uint8(contract.LaneQueue) {
 		t.Fatalf("cursors %+v", newest.Cursors)
 	}
 	newest.Sequence++
@@ -151,7 +153,7 @@ func TestCursor(t *testing.T) {
 		{"of no epoch", one(func(c *codec.CursorEntry) { c.Epoch = 0 }), dispatch.StartForeign},
 		{"of the epoch before the cut", one(func(c *codec.CursorEntry) { c.Epoch = 1 }), dispatch.StartRolledBack},
 		{"beyond the log", one(func(c *codec.CursorEntry) { c.Next += 1 << 30 }), dispatch.StartAhead},
-		{"of another lane", one(func(c *codec.CursorEntry) { c.Lane = uint8(contract.LaneIndex) }), dispatch.StartMissing},
+		{"of another lane", one(func(c *codec.CursorEntry) { c.Lane = uint8(contract.LaneTimer) }), dispatch.StartMissing},
 		{"at the start", one(func(c *codec.CursorEntry) { c.Next = 0 }), dispatch.StartResumed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +163,7 @@ func TestCursor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(report.Lanes) != 1 || report.Lanes[0].Reason != c.reason {
+				if len(report.Lanes) != 2 || report.Lanes[0].Reason != c.reason {
 					t.Errorf("the report says %+v, want %q", report.Lanes, c.reason)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"github.com/stratalog/stratalog/commitlog"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/cq"
+	"github.com/stratalog/stratalog/index"
 )
 
 // Limits of one Get.
@@ -121,6 +122,13 @@ var (
 type getter struct {
 	log    logReader
 	queues *cq.Store
+	// index is the key index, nil without one.
+	index *index.Store
+	// noIndex says why there is none.
+	noIndex error
+	// indexLoose says that entries of records at and above the boundary of an
+	// answer may be anything.
+	indexLoose bool
 	// owner is the Store whose they are, nil for a Reader.
 	owner *Store
 	// faults are what a Reader that salvages does not have of the log.

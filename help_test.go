@@ -84,6 +84,41 @@ type reading interface {
 	Topics() []string
 	Queues(topic string) []int32
 	QueueRange(topic string, queueID int32) (int64, int64)
+	QueryKey(ctx context.Context, q Query, out *Matches) error
+}
+
+// keyOf is the key of the i-th message of those that have some, and keysOf its
+// properties.
+func keyOf(i int) string { return fmt.Sprint("k", i%5) }
+
+func keysOf(i int) []byte { return []byte("KEYS\x01" + keyOf(i) + " x\x02") }
+
+// waitIndexed waits until the key index has come as far as the queues.
+func waitIndexed(t testing.TB, s *Store) {
+	t.Helper()
+	until(t, "the key index follows", func() bool {
+		at, err := s.indexed()
+		return err != nil || at >= s.dispatcher.Frontier()
+	}, nil)
+}
+
+// byKey are the places of the records with a key, newest first, asked for a few
+// at a time.
+func byKey(s reading, q Query) ([]int64, Matches, error) {
+	var out Matches
+	defer out.Release()
+	var all []int64
+	for {
+		q.MaxCount = 3
+		err := s.QueryKey(context.Background(), q, &out)
+		for i := range out.Len() {
+			all = append(all, out.At(i).PhysicalOffset())
+		}
+		if err != nil || !out.More {
+			return all, out, err
+		}
+		q.After = out.Next
+	}
 }
 
 // seen is one record that a loop over Next saw.
@@ -137,6 +172,13 @@ func answers(s reading) (string, error) {
 				fmt.Fprintf(&b, " %d at %d %x\n", r.at, r.start, sha256.Sum256([]byte(r.body)))
 			}
 			fmt.Fprintf(&b, " %v %d\n", out.Status, out.Next)
+		}
+		for i := range 5 {
+			found, _, err := byKey(s, Query{Topic: topic, Key: keyOf(i)})
+			if err != nil && !errors.Is(err, contract.ErrUnsupported) {
+				return b.String(), fmt.Errorf("%s, key %s: %w", topic, keyOf(i), err)
+			}
+			fmt.Fprintf(&b, " %s %v\n", keyOf(i), found)
 		}
 	}
 	return b.String(), nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stratalog/stratalog/commitlog"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/cq"
+	"github.com/stratalog/stratalog/index"
 )
 
 // laneCursors keeps the cursors of the lanes in the log's sidecar. With the
@@ -17,6 +18,7 @@ import (
 type laneCursors struct {
 	log    *commitlog.Log
 	queues *cq.Store
+	index  *index.Store // nil without one
 }
 
 // LoadCursor implements dispatch.CursorStore.
@@ -31,6 +33,9 @@ func (c laneCursors) SaveCursor(cursor contract.Cursor) error {
 		// Everything that the queues hold lies below the cursor.
 		tally = c.queues.Tally()
 	}
+	if cursor.Lane == contract.LaneIndex && c.index != nil && c.index.FlushedBelow() < cursor.Next {
+		tally = c.index.Tally()
+	}
 	return c.log.SaveCursor(cursor, tally)
 }
 
@@ -38,8 +43,8 @@ func (c laneCursors) SaveCursor(cursor contract.Cursor) error {
 // that the log does not hold are cut, and where units are missing that the
 // cursor vouches for, the replay starts before them.
 func (s *Store) fitQueues(foreign bool) error {
-	cursors := laneCursors{s.log, s.queues}
-	cursor, trusted, exact := s.queueCursor()
+	cursors := s.cursors()
+	cursor, trusted, exact := s.laneCursor(contract.LaneQueue)
 	end := s.log.Durable()
 	limit, check := end, cq.Check(nil)
 	if s.report.Unclean || foreign || !trusted {
@@ -99,10 +104,13 @@ func (s *Store) checkReplay(off contract.Offset) error {
 	return s.log.Walk(from, end, func(*codec.MessageView) {})
 }
 
-// queueCursor returns the queue lane's cursor, brought to the current epoch,
+// cursors is where the lanes keep their cursors.
+func (s *Store) cursors() laneCursors { return laneCursors{s.log, s.queues, s.index} }
+
+// laneCursor returns a lane's cursor, brought to the current epoch,
 // whether it can be trusted, and whether it is the very one that was saved.
-func (s *Store) queueCursor() (cursor contract.Cursor, trusted, exact bool) {
-	cursor, found, err := s.log.LoadCursor(contract.LaneQueue)
+func (s *Store) laneCursor(lane contract.Lane) (cursor contract.Cursor, trusted, exact bool) {
+	cursor, found, err := s.log.LoadCursor(lane)
 	if err != nil || !found {
 		return cursor, false, false
 	}

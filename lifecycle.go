@@ -15,6 +15,7 @@ import (
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/cq"
 	"github.com/stratalog/stratalog/dispatch"
+	"github.com/stratalog/stratalog/index"
 	"github.com/stratalog/stratalog/internal/task"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -25,6 +26,7 @@ const (
 	abortName      = "abort"
 	checkpointName = "checkpoint"
 	queueDirName   = "consumequeue"
+	indexDirName   = "index"
 )
 
 // stage is where a store is in its life.
@@ -64,6 +66,7 @@ type Store struct {
 	queues *cq.Store
 	// batchesAhead are topics of batches that the queues do not know yet.
 	batchesAhead []string
+	index        *index.Store // nil with NoIndex
 	dispatcher   *dispatch.Dispatcher
 	owner        *task.Group
 	report       LoadReport
@@ -87,6 +90,8 @@ type LoadReport struct {
 	// QueueTally tells that the queues were found not to hold what their
 	// cursor vouched for, and were rebuilt; empty if all was well.
 	QueueTally string
+	// Index is what was done to make the key index fit the log.
+	Index index.FitReport
 	// Lanes tells for each lane where it starts and why, Replayed what was
 	// applied to it.
 	Lanes    []dispatch.OpenReport
@@ -155,7 +160,7 @@ func (s *Store) Load(ctx context.Context) (LoadReport, error) {
 	if err := s.load(ctx, undo); err != nil {
 		return s.report, errors.Join(err, undo.run())
 	}
-	s.reading.Store(&getter{log: s.log, queues: s.queues})
+	s.reading.Store(&getter{log: s.log, queues: s.queues, index: s.index})
 	s.stage.Store(uint32(stageLoaded))
 	return s.report, nil
 }
@@ -192,6 +197,9 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	s.queues.CheckBatches(s.checkBatch)
 	undo.add(s.queues.Close)
 	s.report.Queues = s.queues.LoadReport()
+	if err := s.openIndex(undo); err != nil {
+		return err
+	}
 
 	opt := s.opt.log()
 	opt.Unclean, opt.Stranger, opt.Covered = s.report.Unclean, s.report.Stranger, s.queues.MaxPhysical()
@@ -208,11 +216,17 @@ func (s *Store) load(ctx context.Context, undo *undoStack) error {
 	if err := s.fitQueues(s.report.Log.Foreign); err != nil {
 		return err
 	}
-	s.dispatcher = dispatch.New(s.log, laneCursors{s.log, s.queues}, s.opt.Clock, dispatch.Options{})
+	if err := s.fitIndex(s.report.Log.Foreign); err != nil {
+		return err
+	}
+	s.dispatcher = dispatch.New(s.log, s.cursors(), s.opt.Clock, dispatch.Options{})
 	opened, err := s.dispatcher.Add(s.queues, dispatch.LaneOptions{Required: true,
 		OnRetired: dispatch.RetiredSkip})
 	s.report.Lanes = []dispatch.OpenReport{opened}
 	if err != nil {
+		return err
+	}
+	if err := s.addIndexLane(); err != nil {
 		return err
 	}
 	// On a full disk a lane stays behind until there is room; the report and

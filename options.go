@@ -94,6 +94,19 @@ type Options struct {
 	// MaxQueueFiles bounds the consume queue files held open. Default 1024.
 	MaxQueueFiles int
 
+	// NoIndex leaves out the key index: messages are then not found by key.
+	NoIndex bool
+	// IndexSlots and IndexEntries are the sizes of a key index file, both or
+	// none set. Default: those of the files that exist, else 5,000,000 and
+	// 20,000,000. Java must be configured with the same (maxHashSlotNum,
+	// maxIndexNum). While messages with keys come, the slots of one file, 4
+	// bytes each, are held in memory.
+	IndexSlots   int
+	IndexEntries int
+	// IndexTags puts the tags of messages into the key index, too, as Java
+	// does from 5.4 on.
+	IndexTags bool
+
 	// StoreHost stands in records that name none. Default 127.0.0.1:10911.
 	StoreHost Host
 	// Confirmer, if set, bounds what readers and lanes may see, for example by
@@ -142,6 +155,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxQueueFiles < 0 {
 		return invalid("MaxQueueFiles %d is negative", o.MaxQueueFiles)
+	}
+	if err := o.index().Validate(); err != nil {
+		return err
 	}
 	return o.log().Validate()
 }

@@ -58,7 +58,7 @@ func newCutRun(seed uint64, out chan<- cutState, stop *atomic.Bool) *cutRun {
 	w := &cutRun{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), rand: rand.New(rand.NewPCG(seed, 2)), clock: manual(), out: out, stop: stop,
 		sim: vfs.NewSimOptions(vfs.SimOptions{JournaledRename: seed&4 != 0})}
 	w.opt = Options{FS: w.sim, Clock: w.clock, Dir: "/root/store", SegmentSize: 8 << 10, MaxMessageSize: 2 << 10, MaxUnsynced: 6 << 10,
-		QueueFileSize: 200, DiskFloor: -1}
+		QueueFileSize: 200, IndexSlots: 11, IndexEntries: 12, DiskFloor: -1}
 	if seed&1 != 0 {
 		w.opt.Visibility = VisibilityAppended
 	}
@@ -111,7 +111,7 @@ func (w *cutRun) run(t testing.TB) error {
 		case w.rng.IntN(15) == 0:
 			err = w.truncate(ctx, s)
 		case w.rng.IntN(8) == 0:
-			w.clock.Advance(time.Second) // syncs, and saves of cursors
+			w.clock.Advance(time.Duration(1+w.rng.IntN(4)) * time.Second) // syncs, and saves of cursors
 		default:
 			err = w.append(ctx, s)
 		}
@@ -136,7 +136,7 @@ func (w *cutRun) append(ctx context.Context, s *Store) error {
 	at := len(w.sent)
 	for i := range n {
 		b := fmt.Appendf(nil, "%d-%d-%0*d", w.seed, at+i, w.rng.IntN(500), 0)
-		msgs = append(msgs, Message{Topic: topic, QueueID: queue, Body: b})
+		msgs = append(msgs, Message{Topic: topic, QueueID: queue, Body: b, Properties: keysOf(at + i)})
 		w.sent = append(w.sent, cutRecord{topic, queue, b, -1})
 	}
 	w.mu.Unlock()

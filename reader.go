@@ -37,6 +37,7 @@ type Reader struct {
 	queues *cq.Store
 	// badQueues says, when salvaging, why there are no queues.
 	badQueues error
+	index     indexView
 	// led is where the record ends that the last queue entry leads to, also if that
 	// lies beyond the end.
 	led    Offset
@@ -44,7 +45,8 @@ type Reader struct {
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
-// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize, MaxQueueFiles, NoVerifyReads and FS count. A
+// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize,
+// MaxQueueFiles, IndexSlots, IndexEntries, IndexTags, NoVerifyReads and FS count. A
 // directory that does not exist or holds no store is contract.ErrNotFound; one
 // with segments missing, also below the published bound, is a
 // *contract.CorruptionError that names the first of them and what is lost.
@@ -72,6 +74,7 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 	if r.queues, err = r.openQueues(); err != nil {
 		return nil, errors.Join(err, r.log.Close())
 	}
+	r.index = r.openIndex()
 	return r, nil
 }
 
@@ -171,12 +174,15 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := r.queues
-	r.queues = queues
-	return old.Close()
+	old, oldIndex := r.queues, r.index
+	r.queues, r.index = queues, r.openIndex()
+	return errors.Join(old.Close(), oldIndex.close())
 }
 
-func (r *Reader) getter() getter { return getter{log: r.log, queues: r.queues, faults: r.log.Faults()} }
+func (r *Reader) getter() getter {
+	return getter{log: r.log, queues: r.queues, index: r.index.store, noIndex: r.index.why,
+		indexLoose: r.index.known, faults: r.log.Faults()}
+}
 
 // Get fills out with records of one queue; see Store.Get.
 func (r *Reader) Get(ctx context.Context, req Request, out *Records) error {
@@ -219,7 +225,7 @@ func (r *Reader) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
-	return errors.Join(r.queues.Close(), r.log.Close())
+	return errors.Join(r.queues.Close(), r.index.close(), r.log.Close())
 }
 
 // SegmentInfo describes one log file.
@@ -274,6 +280,13 @@ type Inspection struct {
 	Checksummed []RangeInfo   `json:"checksummed_ranges"`
 	Cursors     []CursorInfo  `json:"cursors"`
 	Queues      []QueueInfo   `json:"queues"`
+	// IndexSlots and IndexEntries are the sizes of a key index file, 0 if
+	// there is no index.
+	IndexSlots   int             `json:"index_slots,omitempty"`
+	IndexEntries int             `json:"index_entries,omitempty"`
+	IndexFiles   []IndexFileInfo `json:"index_files,omitempty"`
+	// IndexError says why the key index cannot be read.
+	IndexError string `json:"index_error,omitempty"`
 }
 
 // Inspect describes the directory.
@@ -297,11 +310,15 @@ func (r *Reader) Inspect() Inspection {
 		}
 		in.Checksummed = append(in.Checksummed, info)
 	}
-	if cursor, found, err := r.log.LoadCursor(contract.LaneQueue); err != nil {
-		in.Cursors = append(in.Cursors, CursorInfo{Lane: contract.LaneQueue.String(), Error: err.Error()})
-	} else if found {
-		in.Cursors = append(in.Cursors, CursorInfo{Lane: cursor.Lane.String(), Epoch: cursor.Epoch, Next: cursor.Next})
+	for _, lane := range []contract.Lane{contract.LaneQueue, contract.LaneIndex} {
+		if cursor, found, err := r.log.LoadCursor(lane); err != nil {
+			in.Cursors = append(in.Cursors, CursorInfo{Lane: lane.String(), Error: err.Error()})
+			break // They stand in one file.
+		} else if found {
+			in.Cursors = append(in.Cursors, CursorInfo{Lane: cursor.Lane.String(), Epoch: cursor.Epoch, Next: cursor.Next})
+		}
 	}
+	r.inspectIndex(&in)
 	for _, topic := range r.queues.Topics() {
 		for _, q := range r.queues.Queues(topic) {
 			in.Queues = append(in.Queues, QueueInfo{Topic: topic, Queue: q, Min: r.queues.Min(topic, q), Max: r.queues.Max(topic, q)})

@@ -2,6 +2,7 @@ package stratalog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stratalog/stratalog/contract"
 )
@@ -10,12 +11,14 @@ import (
 type Retired struct {
 	// MinOffset is where the log starts now.
 	MinOffset Offset
-	// QueueFiles is how many consume queue files went with it.
+	// QueueFiles is how many consume queue files went with it, IndexFiles how
+	// many of the key index.
 	QueueFiles int
+	IndexFiles int
 }
 
 // Retire removes the segments of the log that lie wholly below off, oldest
-// first, and the consume queue files that only named records in them. The
+// first, and the consume queue and key index files that only named records in them. The
 // active segment stays, and so does what a required lane has not yet made
 // durable: nothing is removed that would be needed to derive state again.
 // Records that are held under a lease stay readable until they are released.
@@ -38,6 +41,11 @@ func (s *Store) Retire(ctx context.Context, off Offset) (Retired, error) {
 		return r, err
 	}
 	r.QueueFiles, err = s.queues.DeleteExpired(start)
+	if s.index != nil {
+		var e error
+		r.IndexFiles, e = s.index.DeleteExpired(start)
+		err = errors.Join(err, e)
+	}
 	return r, err
 }
 

@@ -99,7 +99,7 @@ func (s *Store) Get(ctx context.Context, req Request, out *Records) error {
 		}
 		return s.refusal(contract.OpRead, stageLoaded)
 	}
-	return getter{log: g.log, queues: g.queues, owner: s}.get(ctx, req, out)
+	return s.owned(g).get(ctx, req, out)
 }
 
 // GetAt fills out with the record at a physical offset; false if no record that

@@ -26,9 +26,9 @@ const (
 // Finding is one thing that Verify noticed.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Kind is damage, missing-segment, wrong-unit, missing-unit, or, of notes,
-	// missing-head, torn-tail, unpublished-tail, lagging-lane, sidecar,
-	// sidecar-slot or unverified.
+	// Kind is damage, missing-segment, wrong-unit, missing-unit, wrong-entry,
+	// missing-entry, or, of notes, missing-head, torn-tail, unpublished-tail,
+	// lagging-lane, index-incomplete, sidecar, sidecar-slot or unverified.
 	Kind   string `json:"kind"`
 	File   string `json:"file,omitempty"`
 	Offset int64  `json:"offset"`
@@ -55,8 +55,10 @@ type VerifyReport struct {
 	// checksum.
 	Unverified int64 `json:"unverified"`
 	Units      int64 `json:"units"`
-	Notes      int64 `json:"notes"`
-	Faults     int64 `json:"faults"`
+	// Entries counts the entries of the key index.
+	Entries int64 `json:"entries"`
+	Notes   int64 `json:"notes"`
+	Faults  int64 `json:"faults"`
 	// End is where the log that was checked ends.
 	End Offset `json:"end"`
 }
@@ -75,6 +77,7 @@ type verifier struct {
 	missing map[queueKey]*unitRun
 	// damaged are the ranges of the log that were reported, ascending.
 	damaged []contract.Range
+	index   indexCheck
 	err     error
 }
 
@@ -92,8 +95,8 @@ type unitRun struct {
 	why string
 }
 
-// Verify checks every record, every unit of every queue, and both against each
-// other, and calls found for each finding, in order. Nothing is changed. The
+// Verify checks every record, every unit of every queue and every entry of the
+// key index, and all against each other, and calls found for each finding, in order. Nothing is changed. The
 // error says that the check itself could not be done.
 func (r *Reader) Verify(ctx context.Context, found func(Finding)) (VerifyReport, error) {
 	if err := r.open(contract.OpVerify); err != nil {
@@ -103,6 +106,7 @@ func (r *Reader) Verify(ctx context.Context, found func(Finding)) (VerifyReport,
 	v.report.End = r.log.Confirmed()
 	v.sidecar()
 	v.files()
+	v.beginIndex()
 	counts, err := r.log.VerifyEach(r.log.MinOffset(), v.report.End, v.record, v.damage)
 	v.report.Records, v.report.Bytes, v.report.Unverified = counts.Records, counts.Bytes, counts.Unverified
 	if err = errors.Join(err, v.err); err != nil {
@@ -115,7 +119,7 @@ func (r *Reader) Verify(ctx context.Context, found func(Finding)) (VerifyReport,
 	if v.lagging > 0 {
 		v.note("lagging-lane", v.lagText())
 	}
-	if err := v.units(); err != nil {
+	if err := errors.Join(v.units(), v.endIndex()); err != nil {
 		return v.report, err
 	}
 	v.tail()
@@ -232,7 +236,7 @@ func (v *verifier) damage(err error) bool {
 
 // record checks that the record's queues have a unit for it.
 func (v *verifier) record(m *codec.MessageView) bool {
-	if v.err = v.ctx.Err(); v.err != nil {
+	if v.err = v.ctx.Err(); v.err != nil || !v.recordIndex(m) {
 		return false
 	}
 	t := m.SysFlag() & codec.SysFlagTransaction

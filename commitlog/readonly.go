@@ -474,6 +474,10 @@ func (r *ReadOnly) LoadCursor(lane contract.Lane) (contract.Cursor, bool, error)
 	return r.side.LoadCursor(lane)
 }
 
+// CursorTally returns what was saved with the cursor of a lane, -1 if nothing
+// was.
+func (r *ReadOnly) CursorTally(lane contract.Lane) int64 { return r.side.tally(lane) }
+
 // Sidecar describes the state of the sidecar's files, for people.
 func (r *ReadOnly) Sidecar() string {
 	return "state " + r.found.state.String() + ", bound " + r.found.bound.String() + ", cursors " + r.side.cursorsFound.String()

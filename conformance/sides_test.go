@@ -19,6 +19,8 @@ import (
 const (
 	segmentSize    = 64 << 10
 	queueFileSize  = 50 * 20
+	indexSlots     = 97
+	indexEntries   = 401
 	maxMessageSize = 48 << 10
 )
 
@@ -46,8 +48,8 @@ func (s setup) config() javapeer.Config {
 		"mappedFileSizeConsumeQueue":      s.queueFile,
 		"mapperFileSizeBatchConsumeQueue": 46 * 50,
 		"mappedFileSizeConsumeQueueExt":   4096,
-		"maxHashSlotNum":                  97,
-		"maxIndexNum":                     401,
+		"maxHashSlotNum":                  indexSlots,
+		"maxIndexNum":                     indexEntries,
 		"maxMessageSize":                  s.maxMessage,
 		"enabledAppendPropCRC":            s.checksum,
 		"flushDiskType":                   "ASYNC_FLUSH",
@@ -56,7 +58,7 @@ func (s setup) config() javapeer.Config {
 
 func (s setup) options(dir string) stratalog.Options {
 	return stratalog.Options{Dir: dir, SegmentSize: s.segment, QueueFileSize: s.queueFile, MaxMessageSize: s.maxMessage,
-		NoRecordChecksum: !s.checksum, WritePath: s.path, Durability: stratalog.Memory, SyncInterval: 20 * time.Millisecond, DiskFloor: -1}
+		NoRecordChecksum: !s.checksum, IndexSlots: indexSlots, IndexEntries: indexEntries, WritePath: s.path, Durability: stratalog.Memory, SyncInterval: 20 * time.Millisecond, DiskFloor: -1}
 }
 
 // openJava opens, loads and starts.

@@ -369,6 +369,29 @@ func TestPersistFollowsTheClock(t *testing.T) {
 	}
 }
 
+// A lane may save less often than the others.
+func TestPersistEveryOfALane(t *testing.T) {
+	r := newRig(t)
+	often, seldom := newFakeSink(queueLane), newFakeSink(contract.LaneIndex)
+	r.add(often, LaneOptions{Required: true})
+	r.add(seldom, LaneOptions{PersistEvery: time.Minute})
+	r.start()
+	r.log.put(t, 5, true)
+	r.until("both follow", func() bool {
+		return r.status(queueLane).LagBytes == 0 && r.status(contract.LaneIndex).LagBytes == 0
+	})
+	for range 10 {
+		r.clock.Advance(time.Second)
+	}
+	r.until("one saves", func() bool { return r.cursors.get(queueLane).Next == r.log.Confirmed() })
+	if got := r.cursors.get(contract.LaneIndex); got.Next != 0 {
+		t.Errorf("saved at %d", got.Next)
+	}
+	r.clock.Advance(time.Minute)
+	r.until("the other saves", func() bool { return r.cursors.get(contract.LaneIndex).Next == r.log.Confirmed() })
+	r.stop()
+}
+
 func TestCrashBetweenEffectAndCursor(t *testing.T) {
 	r := newRig(t)
 	s := newFakeSink(queueLane)

@@ -70,6 +70,9 @@ type lane struct {
 	urge   chan struct{} // Somebody asked for a try now.
 	ended  chan struct{} // Closed when the goroutine ended; nil before Start.
 
+	// armed is when the timer of run fires, 0 if it is not set.
+	armed time.Duration
+
 	// turn is held for a batch, a save, or a rebuild, and guards these.
 	turn sync.Mutex
 	// work is the next record to apply. It lies below the published cursor
@@ -92,6 +95,9 @@ type lane struct {
 }
 
 func newLane(d *Dispatcher, sink Sink, opts LaneOptions) *lane {
+	if opts.PersistEvery <= 0 {
+		opts.PersistEvery = d.opts.PersistEvery
+	}
 	return &lane{
 		d: d, sink: sink, id: sink.Lane(), opts: opts, wake: make(chan struct{}, 1), urge: make(chan struct{}, 1),
 		savedAt: d.clock.Mono(),
@@ -195,7 +201,14 @@ func (l *lane) advance(next contract.Cursor, n tally) {
 	l.status.Records += n.records
 	l.status.Duplicates += n.duplicates
 	l.mu.Unlock()
-	l.d.moved()
+	l.moved()
+}
+
+// moved wakes those who wait for the frontier, if it depends on the lane.
+func (l *lane) moved() {
+	if l.opts.Required {
+		l.d.moved()
+	}
 }
 
 // apply hands the records of b to the sink and returns the cursor behind them.
@@ -335,7 +348,7 @@ func (l *lane) rollBack(to contract.Offset, table []contract.EpochStart) error {
 	l.status.Applied = contract.Cursor{Lane: l.id, Epoch: last, Next: to}
 	l.status.RollBacks++
 	l.mu.Unlock()
-	l.d.moved()
+	l.moved()
 	return nil
 }
 
@@ -381,7 +394,7 @@ func (l *lane) unsaved() bool { return l.hasFlushed || l.work != l.safe }
 
 // persistIfDue saves if the last save was long ago.
 func (l *lane) persistIfDue() error {
-	if l.unsaved() && l.d.clock.Mono()-l.savedAt >= l.d.opts.PersistEvery {
+	if l.unsaved() && l.d.clock.Mono()-l.savedAt >= l.opts.PersistEvery {
 		return l.persist()
 	}
 	return nil
@@ -410,6 +423,9 @@ func (l *lane) catchUp(ctx context.Context, target contract.Offset) CatchUpRepor
 
 // drain takes steps until the lane is at target. The caller holds turn.
 func (l *lane) drain(ctx context.Context, target contract.Offset) error {
+	if l.opts.LagMax > 0 && int64(target-l.work.Next) > l.opts.LagMax {
+		return l.fail(l.work.Next, ErrBehind)
+	}
 	for {
 		if ctx.Err() != nil {
 			return l.fail(l.work.Next, context.Cause(ctx))

@@ -218,3 +218,32 @@ func TestLogClosesUnderTheWatcher(t *testing.T) {
 	}
 	s.holds(t, r.log, 0, r.log.Confirmed())
 }
+
+// A lane with a bound on its lag is left behind by an open and a close that would
+// have to do more, is told so, and goes on when it runs.
+func TestLagMax(t *testing.T) {
+	r := newRig(t)
+	s := newFakeSink(contract.LaneIndex)
+	r.log.put(t, 50, true)
+	half := r.log.Confirmed()
+	r.add(s, LaneOptions{LagMax: int64(half) - 1, OnRetired: RetiredSkip})
+	report := r.catchUp()
+	if len(report) != 1 || !errors.Is(report[0].Err, ErrBehind) || report[0].Records != 0 {
+		t.Fatalf("%+v", report)
+	}
+	end, err := r.d.Close(within(t))
+	if err != nil || len(end.Behind()) != 1 || end.Lanes[0].BehindBytes != int64(half) || !errors.Is(end.Lanes[0].Err, ErrBehind) {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	r.renew()
+	r.add(s, LaneOptions{LagMax: int64(half)})
+	if report := r.catchUp(); report[0].Err != nil || report[0].To != half {
+		t.Fatalf("%+v", report)
+	}
+	r.start()
+	r.log.put(t, 500, true)
+	r.until("the lane follows", func() bool { return r.status(contract.LaneIndex).LagBytes == 0 })
+	if end, err := r.d.Close(within(t)); err != nil || len(end.Behind()) != 0 {
+		t.Fatalf("%+v, %v", end, err)
+	}
+}

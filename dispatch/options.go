@@ -53,4 +53,10 @@ type LaneOptions struct {
 	// OnRetired is the policy for records that were retired before the lane
 	// came to them.
 	OnRetired RetiredPolicy
+	// PersistEvery overrides Options.PersistEvery for the lane; 0 does not.
+	PersistEvery time.Duration
+	// LagMax, if not 0, has CatchUp and Close leave the lane behind, and say
+	// so, if it has more bytes of the log to go: an open or a close must not
+	// wait until a lane that is not required was built anew.
+	LagMax int64
 }

@@ -127,7 +127,7 @@ func (l *lane) once() (wait time.Duration, again, failed bool) {
 		return 0, true, false
 	}
 	if l.unsaved() {
-		return max(l.savedAt+l.d.opts.PersistEvery-l.d.clock.Mono(), time.Millisecond), false, false
+		return max(l.savedAt+l.opts.PersistEvery-l.d.clock.Mono(), time.Millisecond), false, false
 	}
 	return 0, false, false
 }
@@ -139,9 +139,15 @@ func (l *lane) sleep(
 ) bool {
 	var due <-chan time.Time
 	if wait > 0 {
-		timer.Reset(wait)
-		defer timer.Stop()
+		// Mostly it is set for that time already: it was woken by the log.
+		if at := l.d.clock.Mono() + wait; l.armed == 0 || at < l.armed || at > l.armed+time.Millisecond {
+			timer.Reset(wait)
+			l.armed = at
+		}
 		due = timer.C()
+	} else if l.armed != 0 {
+		timer.Stop()
+		l.armed = 0
 	}
 	select {
 	case <-ctx.Done():
@@ -151,6 +157,7 @@ func (l *lane) sleep(
 	case <-wake:
 	case <-l.urge:
 	case <-due:
+		l.armed = 0
 	}
 	return true
 }

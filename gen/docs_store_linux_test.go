@@ -34,7 +34,7 @@ func fileTable(t *testing.T) []fileRow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holes := map[string]string{"20 digits": `[0-9]{20}`, "8 digits": `[0-9]{8}`, "n": `[0-9]+`,
+	holes := map[string]string{"20 digits": `[0-9]{20}`, "17 digits": `[0-9]{17}`, "8 digits": `[0-9]{8}`, "n": `[0-9]+`,
 		"queue id": `[0-9]+`, "topic": `[^/]+`, "sidecar file": `(bound|state|cursors)`}
 	var rows []fileRow
 	for line := range strings.Lines(string(text)) {

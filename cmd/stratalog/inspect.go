@@ -15,7 +15,7 @@ func newInspect(a *app) *cobra.Command {
 	var appended bool
 	cmd := &cobra.Command{
 		Use:   "inspect --dir DIR",
-		Short: "Show segments, queues, ends, epochs and cursors",
+		Short: "Show segments, queues, key index, ends, epochs and cursors",
 		Args:  atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.inspect(cmd.Context(), appended)
@@ -70,6 +70,12 @@ func (a *app) inspect(ctx context.Context, appended bool) (err error) {
 	}
 	for _, q := range in.Queues {
 		line("queue", "%s [%d,%d)", queueName(q.Topic, q.Queue), q.Min, q.Max)
+	}
+	if in.IndexError != "" {
+		line("key index", "%s", in.IndexError)
+	}
+	for _, f := range in.IndexFiles {
+		line("key index", "%s: %d entries of [%d,%d]", f.Path, f.Entries, f.Begin, f.End)
 	}
 	return w.Flush()
 }

@@ -30,7 +30,9 @@ type recovery struct {
 	Epoch       uint64           `json:"epoch"`
 	NewEpoch    bool             `json:"new_epoch"`
 	Queues      queuesCut        `json:"queues"`
-	Lanes       []laneReplay     `json:"lanes"`
+	// Index says why the key index, or the end of it, was made anew.
+	Index string       `json:"index,omitempty"`
+	Lanes []laneReplay `json:"lanes"`
 }
 
 // cutRange is the range of the log that was cut, and why.
@@ -66,7 +68,7 @@ func newRecovery(r stratalog.LoadReport) *recovery {
 	l := r.Log
 	v := &recovery{Unclean: r.Unclean, Foreign: l.Foreign, Sidecar: l.SidecarReason, Start: l.Start, Tail: l.Tail,
 		ScannedFrom: l.ScannedFrom, End: l.End, Records: l.Records, SetAside: l.SetAside,
-		Epoch: uint64(l.Epoch), NewEpoch: l.NewEpoch, Lanes: []laneReplay{},
+		Epoch: uint64(l.Epoch), NewEpoch: l.NewEpoch, Lanes: []laneReplay{}, Index: r.Index.Rebuilt,
 		Queues: queuesCut{Rebuilt: r.QueueTally, Cut: r.QueueCut.Queues, Units: r.QueueCut.Units, Torn: r.QueueCut.Torn, Lost: len(r.QueueCut.Lost)}}
 	if !l.Cut.Empty() {
 		v.Cut = &cutRange{Start: l.Cut.Start, End: l.Cut.End}
@@ -115,6 +117,9 @@ func (v *recovery) lines() []string {
 	}
 	if v.NewEpoch && (v.Cut != nil || len(v.SetAside) > 0) {
 		say("epoch %d begins at %d", v.Epoch, v.End)
+	}
+	if v.Index != "" {
+		say("the key index is made anew from where it is certain: %s", v.Index)
 	}
 	if v.Queues.Rebuilt != "" {
 		say("the consume queues were made anew from the log: %s", v.Queues.Rebuilt)

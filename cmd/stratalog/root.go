@@ -28,7 +28,7 @@ type app struct {
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stratalog",
-		Short: "A message store: append, get, inspect, dump, verify, measure",
+		Short: "A message store: append, get, query, inspect, dump, verify, measure",
 		Long: `Stratalog writes, reads, inspects, checks and measures message stores.
 
 Exit codes: 0 all is well; 1 damage or a difference was found; 2 the command
@@ -39,8 +39,8 @@ Sizes are written 8MiB (B, KiB, MiB, GiB, or plain bytes). The files of a log
 are 1GiB each unless --segment-size said otherwise when the store was made, and
 a file takes its whole room on the disk at once.
 
-Commands that read (get, inspect, dump, verify, bench get) take no lock and change
-nothing: they work beside a live store and on a read-only mount. Commands that
+Commands that read (get, query, inspect, dump, verify, bench get) take no lock and
+change nothing: they work beside a live store and on a read-only mount. Commands that
 write (append, bench append, demo) say on stderr what recovery found and did, if
 it was more than to open what was closed well: one line for each thing, or, with
 --json, one line with the object {"recovery": ...}.`,
@@ -58,7 +58,7 @@ it was more than to open what was closed well: one line for each thing, or, with
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the store")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
-	root.AddCommand(newAppend(a), newGet(a), newInspect(a), newDump(a), newVerify(a), newBench(a), newDemo(a), newVersion(a))
+	root.AddCommand(newAppend(a), newGet(a), newQuery(a), newInspect(a), newDump(a), newVerify(a), newBench(a), newDemo(a), newVersion(a))
 	return root
 }
 

@@ -17,7 +17,7 @@ func newVerify(a *app) *cobra.Command {
 	var appended, all bool
 	cmd := &cobra.Command{
 		Use:   "verify --dir DIR",
-		Short: "Check every record and every queue entry, and both against each other",
+		Short: "Check every record, queue entry and key, and all against each other",
 		Long: `Verify reads everything and changes nothing. It prints each finding with its file
 and the place in it, then a summary. Faults (damage, an entry that leads to the
 wrong place) end it with exit code 1; notes (a torn tail, a lane that is behind)
@@ -79,8 +79,8 @@ func (a *app) verify(ctx context.Context, appended, all bool) (err error) {
 	if a.json {
 		err = a.writeJSON(res)
 	} else {
-		_, err = fmt.Fprintf(a.out, "checked %d records (%d bytes, %d unverified) and %d queue entries up to %d: %d faults, %d notes\n",
-			res.Records, res.Bytes, res.Unverified, res.Units, res.End, res.Faults, res.Notes)
+		_, err = fmt.Fprintf(a.out, "checked %d records (%d bytes, %d unverified), %d queue entries and %d keys up to %d: %d faults, %d notes\n",
+			res.Records, res.Bytes, res.Unverified, res.Units, res.Entries, res.End, res.Faults, res.Notes)
 	}
 	if err == nil && !res.OK {
 		err = errFinding

@@ -3,8 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stratalog/stratalog"
@@ -13,21 +11,14 @@ import (
 	"github.com/stratalog/stratalog/internal/clock"
 )
 
-// errNotBuilt ends a case whose Java half went well, and of which we have no half
-// yet.
-var errNotBuilt = errors.New("java's half is well; ours is not built")
-
-// TestFeatures has the cases of what only Java can do yet, beside what of it must
-// hold today: what we do not understand we must not spoil.
+// TestFeatures has the cases of queues that Java makes only when it is told to:
+// we read them, and keep them as they are.
 func TestFeatures(t *testing.T) {
 	lmq := func(s *setup) { s.more = javapeer.Config{"enableLmq": true, "enableMultiDispatch": true} }
 	ext := func(s *setup) { s.more = javapeer.Config{"enableConsumeQueueExt": true} }
 	bcq := func(s *setup) { s.types = map[string]string{"inner": "BatchCQ"} }
 	runCases(t, []testCase{
 		{group: "b", name: "time-lookup", run: ourTimes},
-		{group: "a", name: "key-query", run: javaKeys, notYet: "key index"},
-		{group: "b", name: "key-query", run: ourKeys, notYet: "key index"},
-		{group: "e", name: "index-files", notYet: "key index"},
 		{group: "a", name: "light-queues", run: func(e *env) error { return readsFeature(e, lmq, lightMessages) }},
 		{group: "a", name: "light-queues-kept", run: func(e *env) error { return keepsFeature(e, lmq, lightMessages) }},
 		{group: "a", name: "extended-queues", run: func(e *env) error { return readsFeature(e, ext, taggedMessages) }},
@@ -192,63 +183,4 @@ func ourTimes(e *env) error {
 	}
 	err = sameTimes(e, store, "kinds", 0, t)
 	return errors.Join(err, store.Shutdown(e.ctx))
-}
-
-// keyed have keys that collide, repeat, and come in several.
-func keyed() [][]stratalog.Message {
-	return several(60, func(i int, m *stratalog.Message) {
-		m.Properties = props("UNIQ_KEY", fmt.Sprintf("u%d", i), "KEYS", []string{"Aa", "BB", "one two", "x  y", "same same"}[i%5])
-	})
-}
-
-// sameKeys has Java find messages by key.
-func sameKeys(e *env, store *javapeer.Store) error {
-	for key, want := range map[string]int{"u7": 1, "two": 12, "one": 12, "y": 12} {
-		got, err := store.Query(e.ctx, "kinds", key)
-		if err != nil {
-			return err
-		}
-		if len(got) != want {
-			return fmt.Errorf("java finds %d messages by key %q, want %d", len(got), key, want)
-		}
-	}
-	return nil
-}
-
-func javaKeys(e *env) error {
-	s := usual()
-	dir := e.dir()
-	store, err := e.openJava(e.java, dir, s)
-	if err != nil {
-		return err
-	}
-	err = func() error {
-		if _, err := e.javaPuts(store, keyed()); err != nil {
-			return err
-		}
-		if err := store.Wait(e.ctx); err != nil {
-			return err
-		}
-		return sameKeys(e, store)
-	}()
-	if err = errors.Join(err, store.Shutdown(e.ctx)); err != nil {
-		return err
-	}
-	if list, err := os.ReadDir(filepath.Join(dir, "index")); err != nil || len(list) == 0 {
-		return fmt.Errorf("java made no index files: %w", err)
-	}
-	return errNotBuilt
-}
-
-func ourKeys(e *env) error {
-	s := usual()
-	dir := e.dir()
-	if _, _, err := e.weWrite(s.options(dir), keyed(), nil, nil); err != nil {
-		return err
-	}
-	store, err := e.openJava(e.java, dir, s)
-	if err != nil {
-		return err
-	}
-	return errors.Join(sameKeys(e, store), store.Shutdown(e.ctx))
 }

@@ -1,0 +1,159 @@
+package stratalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/stratalog/stratalog/codec"
+	"github.com/stratalog/stratalog/contract"
+	"github.com/stratalog/stratalog/index"
+)
+
+// indexView is the key index of a Reader.
+type indexView struct {
+	store *index.Store // nil if there is none to be read
+	// why says why there is none.
+	why error
+	// boundary is up to where in the log the index holds all keys. Of an index
+	// without a cursor, one of Java's, that is not known: it is the log's
+	// start, and known is false.
+	boundary contract.Offset
+	known    bool
+}
+
+func (v indexView) close() error {
+	if v.store == nil {
+		return nil
+	}
+	return v.store.Close()
+}
+
+// openIndex opens the key index and finds out up to where its lane's cursor
+// vouches for it. That there is none, or that it cannot be read, is no error: a
+// query says so.
+func (r *Reader) openIndex() indexView {
+	opt := r.opt.index()
+	opt.ReadOnly = true
+	store, err := index.Open(r.opt.FS, path.Join(r.opt.Dir, indexDirName), opt)
+	if err != nil {
+		return indexView{why: err}
+	}
+	v := indexView{store: store, boundary: r.log.MinOffset()}
+	cursor, found, err := r.log.LoadCursor(contract.LaneIndex)
+	fit := index.Fit{Limit: r.log.MinOffset(), Tally: -1, LogMin: r.log.MinOffset()}
+	if err == nil && found {
+		if cursor, err = contract.ResolveCursor(cursor, r.log.Epochs()); err == nil {
+			fit.Limit, fit.Tally, fit.Exact = cursor.Next, r.log.CursorTally(contract.LaneIndex), true
+		}
+	}
+	if _, err := store.Fit(fit, nil); err != nil {
+		return indexView{why: errors.Join(err, store.Close())}
+	}
+	if store.Exact() {
+		v.boundary, v.known = max(cursor.Next, v.boundary), true
+	} else if len(store.Files()) == 0 {
+		return indexView{why: errors.Join(errNoIndex, store.Close())}
+	}
+	return v
+}
+
+// QueryKey fills out with the messages that have a key; see Store.QueryKey. An
+// index of Java's does not say how far it has come: the boundary is then the
+// log's start.
+func (r *Reader) QueryKey(ctx context.Context, q Query, out *Matches) error {
+	if err := r.open(contract.OpQuery); err != nil {
+		if out != nil {
+			out.clear(q.After)
+		}
+		return err
+	}
+	return r.getter().query(ctx, q, out, r.index.boundary)
+}
+
+// IndexFileInfo describes a key index file. Times are epoch milliseconds.
+type IndexFileInfo struct {
+	Path      string `json:"path"`
+	Entries   int64  `json:"entries"`
+	UsedSlots int64  `json:"used_slots"`
+	BeginTime int64  `json:"begin_time"`
+	EndTime   int64  `json:"end_time"`
+	Begin     Offset `json:"begin"`
+	End       Offset `json:"end"`
+}
+
+// inspectIndex describes the key index.
+func (r *Reader) inspectIndex(in *Inspection) {
+	if r.index.why != nil && !errors.Is(r.index.why, errNoIndex) {
+		in.IndexError = r.index.why.Error()
+	}
+	if r.index.store == nil {
+		return
+	}
+	in.IndexSlots, in.IndexEntries = r.index.store.Slots(), r.index.store.Entries()
+	for _, f := range r.index.store.Files() {
+		in.IndexFiles = append(in.IndexFiles, IndexFileInfo{Path: f.Path, Entries: f.Entries, UsedSlots: f.UsedSlots,
+			BeginTime: f.BeginTime, EndTime: f.EndTime, Begin: f.Begin, End: f.End})
+	}
+}
+
+// indexCheck is the part of a verification that is about the key index.
+type indexCheck struct {
+	v       *index.Verifier // nil if there is nothing to check
+	missing int64
+}
+
+// beginIndex makes ready for the records of the log.
+func (v *verifier) beginIndex() {
+	view := v.r.index
+	switch {
+	case view.why != nil && !errors.Is(view.why, errNoIndex):
+		f := finding(Fault, "damage", view.why)
+		f.Text += "; the key index is not checked"
+		v.add(f)
+	case view.store != nil:
+		boundary := v.report.End
+		if view.known {
+			boundary = min(boundary, view.boundary)
+		}
+		v.index.v = view.store.NewVerifier(v.r.log.MinOffset(), boundary, v.indexFault)
+	}
+}
+
+func (v *verifier) indexFault(f index.Fault) {
+	switch {
+	case f.Record >= 0 && v.isDamaged(f.Record):
+	case f.Missing && !v.r.index.known:
+		v.index.missing++
+	case f.Missing:
+		v.add(Finding{Severity: Fault, Kind: "missing-entry", File: f.File, Offset: f.Offset, Text: f.Text})
+	default:
+		v.add(Finding{Severity: Fault, Kind: "wrong-entry", File: f.File, Offset: f.Offset, Text: f.Text})
+	}
+}
+
+// recordIndex checks the entries of a record; false ends the check.
+func (v *verifier) recordIndex(m *codec.MessageView) bool {
+	if v.index.v == nil {
+		return true
+	}
+	v.err = v.index.v.Record(m)
+	return v.err == nil
+}
+
+// endIndex checks what is left.
+func (v *verifier) endIndex() error {
+	if v.index.v == nil {
+		return nil
+	}
+	err := v.index.v.Finish()
+	v.report.Entries = v.index.v.Entries()
+	if n := v.index.missing; n > 0 {
+		v.note("index-incomplete", fmt.Sprintf("%d keys are not in the index, of which nothing says how far it has come", n))
+	}
+	if n := v.index.v.Lagging(); n > 0 {
+		v.note("lagging-lane", fmt.Sprintf("%d records with keys behind the index lane's position %d are not in the key index yet", n, v.r.index.boundary))
+	}
+	return err
+}
