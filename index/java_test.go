@@ -88,7 +88,8 @@ func TestSameAsJava(t *testing.T) {
 			}
 			r := mustOpen(t, sim, Options{ReadOnly: true})
 			if len(r.Files()) == 1 && r.Files()[0].Entries == 0 {
-				t.Skip("there are no keys")
+				t.Log("there are no keys")
+				return
 			}
 			if r.Slots() != 97 || r.Entries() != 401 {
 				t.Fatalf("taken for %d slots and %d entries", r.Slots(), r.Entries())
