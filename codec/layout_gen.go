@@ -136,6 +136,14 @@ func truncated(record string, have int, spans []span) error {
 	return fieldError(record, "", 0, nil, "is cut off after %d bytes", have)
 }
 
+// plain is x as an integer that prints as a number: an enum would print its name.
+func plain[T integer](x T) any {
+	if x < 0 {
+		return int64(x)
+	}
+	return uint64(x)
+}
+
 //go:noinline
 func notOneOf[T integer](record, field string, offset int, got T, want ...T) error {
 	var b strings.Builder
@@ -143,19 +151,19 @@ func notOneOf[T integer](record, field string, offset int, got T, want ...T) err
 		if i > 0 {
 			b.WriteString(" or ")
 		}
-		fmt.Fprintf(&b, "%#x", x)
+		fmt.Fprintf(&b, "%#x", plain(x))
 	}
-	return fieldError(record, field, offset, nil, "is %#x, not %s", got, b.String())
+	return fieldError(record, field, offset, nil, "is %#x, not %s", plain(got), b.String())
 }
 
 //go:noinline
 func unknownValue[T integer](record, field string, offset int, got T, enum string) error {
-	return fieldError(record, field, offset, nil, "is %#x, which is no %s", got, enum)
+	return fieldError(record, field, offset, nil, "is %#x, which is no %s", plain(got), enum)
 }
 
 //go:noinline
 func outOfRange[T integer](record, field string, offset int, got, low, high T) error {
-	return fieldError(record, field, offset, nil, "%d is not within %d to %d", got, low, high)
+	return fieldError(record, field, offset, nil, "%d is not within %d to %d", plain(got), plain(low), plain(high))
 }
 
 //go:noinline

@@ -154,3 +154,13 @@ func TestRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownValue: an error about an enum has the number, not the hex of a name.
+func TestUnknownValue(t *testing.T) {
+	b := append([]byte("topic"), make([]byte, 40)...)
+	key := QueueEdgeKey{Topic: b[:5], Edge: 77}
+	_, err := key.Append(nil)
+	if err == nil || !strings.Contains(err.Error(), "is 0x4d,") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,6 +1,9 @@
 package gen
 
-import "slices"
+import (
+	"slices"
+	"unicode"
+)
 
 // checkOptions checks what follows the type.
 func (c *recordChecker) checkOptions(f *syntaxField, out *Field) error {
@@ -147,6 +150,9 @@ func (c *recordChecker) checkWords(f *syntaxField, out *Field) error {
 			return c.fail(f.reserve.at, "only bytes with a length take a reserve")
 		}
 		out.Reserve = f.reserve.text
+		if r := []rune(out.Reserve)[0]; !unicode.IsUpper(r) {
+			return c.fail(f.reserve.at, "expected a name for the reserve that begins with an upper-case letter, found %q", out.Reserve)
+		}
 	}
 	if f.ordered != nil {
 		if out.Kind != KindInt || !out.Int.Signed || out.Enum != nil || out.Value != nil || out.Choices != nil ||

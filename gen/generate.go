@@ -101,6 +101,9 @@ func GeneratePackage(schemas []Schema, pkg string) ([]Output, error) {
 
 // GenerateFiles is GeneratePackage for schemas that are parsed already.
 func GenerateFiles(files []*File) ([]Output, error) {
+	if err := checkFileNames(files); err != nil {
+		return nil, err
+	}
 	var out []Output
 	for _, f := range files {
 		base := strings.TrimSuffix(f.Source, filepath.Ext(f.Source))
@@ -119,7 +122,11 @@ func GenerateFiles(files []*File) ([]Output, error) {
 		return nil, nil
 	}
 	shared, err := emitShared(files)
-	return append(out, shared...), err
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, shared...)
+	return out, checkGoNames(out, files)
 }
 
 var (

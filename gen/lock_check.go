@@ -13,7 +13,8 @@ const accept = "; give the record a new version (since, until), or accept the br
 // schemas of files. The error is an *Error that names the place in the schema
 // and what has changed; the changes that it allows are new declarations, new
 // values of enums, an open enum for an integer that was none, wider limits, and
-// fields that only newer versions have.
+// fields that only newer versions have. Where the text itself is no lock file the
+// error names no file, only its line.
 func CheckLock(files []*File, lock string) error {
 	now, open := map[string]*lockBlock{}, map[string]bool{}
 	blocks := lockBlocks(files)
@@ -22,7 +23,11 @@ func CheckLock(files []*File, lock string) error {
 		now[b.name], b.openEnums = b, open
 		_, open[b.name] = b.attrs.get("open")
 	}
-	for _, old := range parseLock(lock) {
+	olds, err := parseLock(lock)
+	if err != nil {
+		return err
+	}
+	for _, old := range olds {
 		b := now[old.name]
 		if b == nil || b.what != old.what {
 			return &Error{files[0].Path, 1, 1, fmt.Sprintf("%s %s is gone, which the lock file has%s", old.what, old.name, accept)}
@@ -34,21 +39,39 @@ func CheckLock(files []*File, lock string) error {
 	return nil
 }
 
-// parseLock reads a lock file. Lines that it does not know it leaves out.
-func parseLock(text string) []lockBlock {
+// lockWords are the words that a block of a lock file begins with.
+var lockWords = map[string]bool{"enum": true, "flags": true, "record": true, "key": true, "page": true}
+
+// parseLock reads a lock file. A file that was cut off or badly merged would
+// check nothing, so a line that has no place in it is an error.
+func parseLock(text string) ([]lockBlock, error) {
+	fail := func(line int, format string, args ...any) ([]lockBlock, error) {
+		return nil, &Error{Line: line, Col: 1, Msg: fmt.Sprintf(format, args...) + "; -accept writes the lock file anew"}
+	}
+	head, _, _ := strings.Cut(lockHead, "%s")
+	if !strings.HasPrefix(text, head) {
+		return fail(1, "expected the heading of a lock file, %q", head)
+	}
 	var out []lockBlock
+	seen, number := map[string]bool{}, 0
 	for line := range strings.Lines(text) {
+		number++
 		words := strings.Fields(line)
-		if len(words) < 2 || words[0] == "#" {
-			continue
-		}
-		if line[0] != '\t' {
+		switch {
+		case len(words) == 0 || line[0] == '#':
+		case line[0] == '\t' && len(words) > 1 && len(out) > 0:
+			last := &out[len(out)-1]
+			last.lines = append(last.lines, lockLine{name: words[0], attrs: words[1:]})
+		case line[0] == '\t' || len(words) < 2 || !lockWords[words[0]]:
+			return fail(number, "expected a declaration or one of its fields, found %q", strings.TrimSpace(line))
+		case seen[words[1]]:
+			return fail(number, "%s is there twice", words[1])
+		default:
+			seen[words[1]] = true
 			out = append(out, lockBlock{what: words[0], name: words[1], attrs: words[2:]})
-		} else if n := len(out); n > 0 {
-			out[n-1].lines = append(out[n-1].lines, lockLine{name: words[0], attrs: words[1:]})
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (b *lockBlock) fail(at Where, format string, args ...any) error {

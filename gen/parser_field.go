@@ -341,6 +341,15 @@ func (p *parser) wordOption(f *syntaxField) (more bool, err error) {
 	}
 	t := p.peek()
 	word := syntaxName{t.text, t.at}
+	if optionWords[t.text] {
+		if f.options == nil {
+			f.options = map[string]bool{}
+		}
+		if f.options[t.text] {
+			return false, p.fail(t.at, "%q is given twice", t.text)
+		}
+		f.options[t.text] = true
+	}
 	if n, ok := numbers[t.text]; ok {
 		p.take()
 		x, err := p.number(n.what)

@@ -151,6 +151,8 @@ type syntaxField struct {
 	checksum *syntaxChecksum
 	group    *syntaxGroup
 
+	// options are the words of the options that were read.
+	options  map[string]bool
 	constant *syntaxLiteral
 	choices  []syntaxChoice
 	min, max *syntaxNumber

@@ -302,3 +302,17 @@ func TestText(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// TestIndexWithoutEntries: a key index whose header counts entries, and that holds
+// none, was cut off.
+func TestIndexWithoutEntries(t *testing.T) {
+	head := encode(t, codec.IndexHeaderSize, &codec.IndexHeader{BeginTime: 1, EndTime: 2, Count: 6, UsedSlots: 1})
+	path := "/s/index/20261130045319200"
+	for _, size := range []int{1000, 5000} {
+		b := append(append([]byte(nil), head...), make([]byte, size)...)
+		got := findings(dumpAll(t, mem(path, b), kindOf(t, path, b), Options{}))
+		if len(got) != 1 || got[0].off != codec.IndexHeaderSize || got[0].end != int64(len(b)) {
+			t.Errorf("%d bytes: %+v", size, got)
+		}
+	}
+}

@@ -32,6 +32,9 @@ func walkIndex(w *walk) error {
 		if slots, err = w.findSlots(begin, end, count); err != nil {
 			return err
 		}
+		if slots == 0 && w.size == javaIndexSize {
+			slots = javaSlots // something in it is wrong; its size is not
+		}
 	}
 	entries := codec.IndexHeaderSize + slots*codec.IndexSlotSize
 	room := (w.size - entries) / codec.IndexEntrySize
@@ -48,6 +51,8 @@ func walkIndex(w *walk) error {
 		return err
 	}
 	switch {
+	case nz == w.size && off == front && off < w.size && (count > 1 || h.UsedSlots() > 0):
+		return w.wrong(off, w.size, &fault{reason: fmt.Sprintf("are zeros, where the header counts %d entries in %d slots", count-1, h.UsedSlots())}, nil, 0)
 	case nz == w.size && off < w.size:
 		return w.skip(off, w.size, "")
 	case nz == w.size:

@@ -74,22 +74,28 @@ func run(in, out, pkg, lock string, accept bool) error {
 			return err
 		}
 	}
+	if lock != "" {
+		return write(lock, []byte(gen.LockText(parsed))) // last: it must not be ahead of the code
+	}
 	return nil
 }
 
 // check checks the schemas against the lock file, unless a break is accepted or
-// there is none yet, and writes it.
+// there is none yet.
 func check(files []*gen.File, lock string, accept bool) error {
 	old, err := os.ReadFile(lock)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil && !accept {
-		if err := gen.CheckLock(files, string(old)); err != nil {
-			return err
+		err := gen.CheckLock(files, string(old))
+		var place *gen.Error
+		if errors.As(err, &place) && place.File == "" {
+			place.File = lock
 		}
+		return err
 	}
-	return write(lock, []byte(gen.LockText(files)))
+	return nil
 }
 
 // read reads the schemas that a pattern names, in the order of their names.

@@ -70,3 +70,25 @@ func TestLock(t *testing.T) {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
+
+// TestLockIsLast: a lock file is never ahead of the code, and one that is none is
+// named.
+func TestLockIsLast(t *testing.T) {
+	dir := t.TempDir()
+	in, lock := filepath.Join(dir, "note.layout"), filepath.Join(dir, "lock")
+	if err := os.WriteFile(in, []byte("package p\n// Note is a note.\nrecord Note {\n\tA u8\n}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(in, filepath.Join(dir, "missing"), "", lock, false); err == nil {
+		t.Error("no folder to write to")
+	}
+	if _, err := os.Stat(lock); !os.IsNotExist(err) {
+		t.Errorf("there is a lock file without code: %v", err)
+	}
+	if err := os.WriteFile(lock, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(in, dir, "", lock, false); err == nil || !strings.HasPrefix(err.Error(), lock+":1:1: expected the heading") {
+		t.Errorf("an empty lock file: %v", err)
+	}
+}
