@@ -52,12 +52,15 @@ func (l *Log) enter(ctx context.Context, end, lastStoreTime int64) error {
 	return nil
 }
 
-// lastRecordTime looks for the record of seg that ends at end, from the back.
+// lastRecordTime looks for the record of seg that ends at end, from the back. A
+// body may hold what looks like one; the checksum over the whole of ours tells,
+// and of other programs' the one that begins first holds the others.
 func (l *Log) lastRecordTime(seg *segment, end int64) (int64, bool) {
 	b, last := seg.file.Bytes(), int(end-seg.base)
 	ranges := *l.ranges.Load()
 	var v codec.MessageView
-	for hi := last; hi > 0; {
+	time, found, least := int64(0), false, 0
+	for hi := last; hi > least; {
 		lo := max(0, hi-populatePiece/16)
 		if err := seg.file.Populate(int64(lo), int64(hi-lo)); err != nil {
 			return 0, false
@@ -66,19 +69,29 @@ func (l *Log) lastRecordTime(seg *segment, end int64) (int64, bool) {
 		piece := b[lo:last]
 		for hit := codec.FindLastMessage(piece, hi-lo); hit >= 0; hit = codec.FindLastMessage(piece, hit) {
 			at := lo + hit
+			if size, _, _ := codec.PeekMessage(b[at:]); int64(size) > int64(last-at) {
+				continue // it leads behind what was brought in
+			}
 			off := seg.base + int64(at)
-			kind, size, _ := examine(&v, b[at:], off, ranges.contains(off))
-			if kind != placeRecord || at+size > last {
+			ours := ranges.contains(off)
+			kind, size, _ := examine(&v, b[at:], off, ours)
+			if kind != placeRecord {
 				continue
 			}
 			total, magic, _ := codec.PeekMessage(b[at+size:])
-			if at+size == last || end == seg.end() && magic == codec.BlankMagic && int(total) == len(b)-at-size {
-				return v.StoreTimestamp(), true
+			if at+size != last && !(end == seg.end() && magic == codec.BlankMagic && int(total) == len(b)-at-size) {
+				continue
+			}
+			if time = v.StoreTimestamp(); ours {
+				return time, true
+			}
+			if !found {
+				found, least = true, max(0, at-int(l.maxRecord()))
 			}
 		}
 		hi = lo
 	}
-	return 0, false
+	return time, found
 }
 
 // storeTimeBefore returns the store time of the record that ends at end; if it

@@ -111,7 +111,7 @@ func resync(seg *segment, whole []byte, ranges ourRanges, off, end int64) int64 
 			start := i + int64(hit)
 			i = start + 1
 			if seg.base+start >= end {
-				continue
+				break
 			}
 			if kind, _, _ := examine(&view, whole[start:], seg.base+start, ranges.contains(seg.base+start)); kind == placeRecord || kind == placeBlank {
 				return seg.base + start

@@ -351,7 +351,11 @@ func (e *parseEmitter) contentChecks(p *printer, f *Field) {
 
 // text prints the check that text is valid.
 func (e *parseEmitter) text(p *printer, f *Field, at, end string) {
-	p.block(fmt.Sprintf("if !utf8.Valid(b[%s:%s])", at, end), func() { p.line("return notText(%s)", e.r.where(f)) })
+	value := fmt.Sprintf("b[%s:%s]", at, end)
+	if f.Kind == KindPadBytes {
+		value = fmt.Sprintf("trimPad(%s, %#02x)", value, f.Pad) // what fills it up may be no text
+	}
+	p.block(fmt.Sprintf("if !utf8.Valid(%s)", value), func() { p.line("return notText(%s)", e.r.where(f)) })
 }
 
 // decimalLimit is the largest number that the digits of a checksum can be.

@@ -170,6 +170,9 @@ func (f *Field) lock() lockAttrs {
 		if f.Sum.Mask != nil {
 			add(true, "mask", *f.Sum.Mask)
 		}
+		if f.Sum.Lazy {
+			a = append(a, "lazy")
+		}
 	}
 	if f.Min != nil {
 		add(true, "min", *f.Min)

@@ -98,7 +98,7 @@ func (b *lockBlock) follows(old *lockBlock) error {
 		return b.fieldsFollow(old.lines, b.lines, 0)
 	case newLast < last:
 		return b.fail(b.at, "%s is of version %d, but was of version %d", b.name, newLast, last)
-	case newLast == last && newFrom > from:
+	case newFrom > from:
 		return b.fail(b.at, "%s can be read from version %d on, but could from version %d on", b.name, newFrom, from)
 	}
 	for v := max(from, newFrom); v <= last; v++ {
@@ -158,6 +158,18 @@ func (b *lockBlock) enumFollows(old *lockBlock) error {
 	_, was := old.attrs.get("open")
 	if _, is := b.attrs.get("open"); was && !is {
 		return b.fail(b.at, "%s is closed, but was open", b.name)
+	}
+	masks := map[string]bool{} // those that had named values
+	for _, l := range old.lines {
+		if mask, _, ok := strings.Cut(l.name, "."); ok {
+			masks[mask] = true
+		}
+	}
+	for _, l := range b.lines {
+		mask, _, ok := strings.Cut(l.name, ".")
+		if ok && !was && !masks[mask] && find(old.lines, mask) != nil {
+			return b.fail(l.at, "%s.%s has named values only, but had any", b.name, mask)
+		}
 	}
 	for _, l := range old.lines {
 		now := find(b.lines, l.name)
@@ -226,6 +238,11 @@ func (b *lockBlock) fieldFollows(old, now *lockLine) error {
 	if _, was := old.attrs.get("utf8"); !was {
 		if _, is := now.attrs.get("utf8"); is {
 			return b.fail(now.at, "%s must be valid UTF-8, but could be other", name)
+		}
+	}
+	if _, was := old.attrs.get("lazy"); was {
+		if _, is := now.attrs.get("lazy"); !is {
+			return b.fail(now.at, "%s is checked when it is read, but was not", name)
 		}
 	}
 	for _, limit := range []string{"min", "max"} {
