@@ -41,10 +41,10 @@ type LightQueues struct{ names, numbers []byte }
 // of a prepared or rolled back transaction have none, and neither has one with
 // more names than numbers, or the other way round: Java leaves both out.
 func (v *MessageView) LightQueues() LightQueues {
-	props := v.Properties()
-	if !bytes.Contains(props, multiOffsets) {
+	if !v.NamesLight() {
 		return LightQueues{}
 	}
+	props := v.Properties()
 	switch v.SysFlag() & SysFlagTransaction {
 	case SysFlagTransactionPrepared, SysFlagTransactionRollback:
 		return LightQueues{}
@@ -59,6 +59,16 @@ func (v *MessageView) LightQueues() LightQueues {
 		return LightQueues{}
 	}
 	return LightQueues{names, numbers}
+}
+
+// lightMin is the size of the least properties of a record in a light queue: both
+// names, each with a value of one byte behind the prefix, and their separators.
+const lightMin = len(PropertyMultiDispatch) + 1 + len(LightPrefix) + 1 + len(PropertyMultiOffsets) + 1 + 1
+
+// NamesLight says, at the price of a look, whether LightQueues may have any.
+func (v *MessageView) NamesLight() bool {
+	props := v.Properties()
+	return len(props) >= lightMin && bytes.Contains(props, multiOffsets)
 }
 
 var (

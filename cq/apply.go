@@ -19,8 +19,10 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	if err := s.checkWritable(contract.OpDispatch); err != nil {
 		return err
 	}
-	if done, err := s.applyBatch(id, rec); done || err != nil {
-		return err
+	if rec.SysFlag()&codec.SysFlagInnerBatch != 0 || s.batches.any.Load() {
+		if done, err := s.applyBatch(id, rec); done || err != nil {
+			return err
+		}
 	}
 	at := rec.QueueOffset()
 	if err := checkPlace(rec.QueueID(), at); err != nil {
@@ -35,7 +37,10 @@ func (s *Store) Apply(id contract.RecordID, rec *codec.MessageView) error {
 	if err := s.put(q, at, u); err != nil {
 		return err
 	}
-	return s.applyLight(rec, u)
+	if rec.NamesLight() {
+		return s.applyLight(rec, u)
+	}
+	return nil
 }
 
 // put adds the unit to the queue's run. A run is contiguous; a unit that does
