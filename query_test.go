@@ -247,7 +247,7 @@ func TestQueryLife(t *testing.T) {
 		got, out, err := byKey(s, Query{Topic: "t", Key: "x"})
 		want := slices.DeleteFunc(k.want("x", time.Time{}, time.Time{}), func(at int64) bool { return at < 0 })
 		if err != nil || !slices.Equal(got, want) || out.Start != r.MinOffset {
-			t.Fatalf("%v, want %v, start %d, %v", got, want, out.Start, err)
+			t.Fatalf("%T: %v, want %v, start %d, boundary %d, %v", s, got, want, out.Start, out.Boundary, err)
 		}
 	}
 	live(k.s)
@@ -256,8 +256,9 @@ func TestQueryLife(t *testing.T) {
 	}
 	k.clock.Advance(10 * time.Second)
 	until(t, "the cursor is saved", func() bool {
+		// Of this epoch: a cut log may have come to the same place before.
 		lane, err := k.s.dispatcher.Status(contract.LaneIndex)
-		return err == nil && lane.HasPersisted && lane.Persisted.Next == lane.Applied.Next
+		return err == nil && lane.HasPersisted && lane.Persisted == lane.Applied
 	}, func() { k.clock.Advance(time.Second) })
 	killed, cut := k.sim.Kill(), k.sim.Crash(vfs.AllOld())
 	closeClean(t, k.s)
