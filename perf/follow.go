@@ -72,7 +72,7 @@ func RunTail(ctx context.Context, cfg TailConfig) (run *load.Run, err error) {
 	return s.verify(ctx, run, starts, checks, err)
 }
 
-// tally sums up what the followers saw; Records counts what each found right.
+// tally sums up what the followers missed, or found wrong.
 func tally(checks []*follower) (v load.Verify) {
 	for _, f := range checks {
 		c := f.check
@@ -81,7 +81,7 @@ func tally(checks []*follower) (v load.Verify) {
 		missing := c.missing()
 		retired := min(missing, f.skipped)
 		missing, v.Retired = missing-retired, v.Retired+retired
-		v.Records, v.Wrong, v.Missing = v.Records+c.right, v.Wrong+c.wrong, v.Missing+missing
+		v.Wrong, v.Missing = v.Wrong+c.wrong, v.Missing+missing
 		if v.First == "" && (c.wrong > 0 || missing > 0) {
 			v.First = c.first
 		}

@@ -294,6 +294,20 @@ func TestMixedMissesItsBacklog(t *testing.T) {
 	}
 }
 
+// TestRetentionLeavesWhatItShould: a store that takes more than it was told to is
+// at fault, whoever has read it before.
+func TestRetentionLeavesWhatItShould(t *testing.T) {
+	for _, c := range []struct {
+		bytes, least int64
+		fault        bool
+	}{{0, 0, false}, {1000, 100, false}, {1000, 99, true}} {
+		r := &retention{keep: 100, bytes: c.bytes, least: c.least}
+		if got := r.fault(); (got != "") != c.fault {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // TestDamageIsTheOutcome flips a byte of a record that was acknowledged: that is
 // what the run reports, with all that it measured.
 func TestDamageIsTheOutcome(t *testing.T) {
@@ -423,6 +437,11 @@ func TestReadBackNotices(t *testing.T) {
 			return m
 		}, false, "the body of message 61", 0, 1},
 		"missing": {nil, true, "message 0, acknowledged, is in no queue", 1, 0},
+		"elsewhere": {func(s *session) *stratalog.Message {
+			m := s.nth(61, 61)
+			m.QueueID = 7
+			return m
+		}, false, "bench0/7 holds more than before the run", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t.TempDir())
