@@ -34,13 +34,16 @@ func (f *file) empty() bool { return f.headErr == nil && f.count() <= 1 }
 
 // sound reports whether a file with entries, that no lane writes to any more,
 // can be what it says.
-func (f *file) sound(l layout) error {
+func (f *file) sound(l layout) error { return f.soundFor(l, possibleHeader) }
+
+// soundFor is sound with the rule for the header.
+func (f *file) soundFor(l layout, possible func(*codec.IndexHeader, layout) bool) error {
 	switch {
 	case f.headErr != nil:
 		return f.headErr
 	case f.size != l.fileSize():
 		return damaged(f, f.size, ErrFileLength)
-	case !possibleHeader(&f.head, l):
+	case !possible(&f.head, l):
 		return damaged(f, 0, ErrHeader)
 	}
 	return nil
@@ -51,6 +54,20 @@ func possibleHeader(h *codec.IndexHeader, l layout) bool {
 	count := int64(h.Count)
 	return count >= 2 && count <= l.entries && h.UsedSlots >= 1 && int64(h.UsedSlots) < count &&
 		h.BeginPhysicalOffset >= 0 && h.BeginPhysicalOffset <= h.EndPhysicalOffset && h.BeginTime >= 0
+}
+
+// possibleAmid is possibleHeader for a file that a broker may be about to put an
+// entry into. Java does that through a mapping, in this order: begin of the file's
+// first entry, entry, slot, used slots, count, end.
+func possibleAmid(h *codec.IndexHeader, l layout) bool {
+	settled := *h
+	if h.Count == 2 && h.EndPhysicalOffset == 0 {
+		settled.EndPhysicalOffset = h.BeginPhysicalOffset
+	}
+	if h.UsedSlots == h.Count {
+		settled.UsedSlots--
+	}
+	return possibleHeader(&settled, l)
 }
 
 // readAt fills b from byte at of the file. What lies behind its end reads as

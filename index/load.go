@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -107,31 +108,81 @@ func (s *Store) findLayout() (layout, bool, error) {
 		if f.size == usual.fileSize() {
 			return usual, true, nil
 		}
-		// All but the last are full.
-		tries := []layout{layoutFor(f, (f.size-headerSize-f.count()*entrySize)/slotSize)}
-		if i == len(s.list)-1 {
-			tries = append(tries, layout{})
+		var l layout
+		var known bool
+		err := s.with(f, contract.OpOpen, func(h *handle) (err error) {
+			l, known, err = h.layoutOf(f, i == len(s.list)-1, s.opts.ReadOnly)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return layout{}, false, err
 		}
-		for _, l := range tries {
-			var fits bool
-			err := s.with(f, contract.OpOpen, func(h *handle) (err error) {
-				if l == (layout{}) {
-					if l, err = h.lastWritten(f); err != nil {
-						return err
-					}
-				}
-				fits, err = h.fits(f, l)
-				return err
-			})
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return layout{}, false, err
-			}
-			if fits {
-				return l, true, nil
-			}
+		if known {
+			return l, true, nil
 		}
 	}
 	return layout{}, false, nil
+}
+
+// movedTries bounds how often the layout of a file is looked for that is written
+// to meanwhile.
+const movedTries = 100
+
+// layoutOf finds out the layout of f. Where another process may write to it, f
+// gets the newer header if it has one meanwhile.
+func (h *handle) layoutOf(f *file, last, live bool) (layout, bool, error) {
+	for try := 0; ; try++ {
+		// All but the last are full.
+		tries := []layout{layoutFor(f, (f.size-headerSize-f.count()*entrySize)/slotSize)}
+		if last {
+			more, err := h.lastWritten(f, live)
+			if err != nil {
+				return layout{}, false, err
+			}
+			tries = append(tries, more...)
+		}
+		var fit []layout
+		for _, l := range tries {
+			fits, err := h.fits(f, l, live)
+			if err != nil {
+				return layout{}, false, err
+			}
+			if fits {
+				fit = append(fit, l)
+			}
+		}
+		if l, err := h.likeliest(f, fit); l != (layout{}) || err != nil || !live || try == movedTries {
+			return l, l != layout{}, err
+		}
+		now, err := h.header()
+		if err != nil || now == f.head {
+			return layout{}, false, err
+		}
+		f.head = now
+	}
+}
+
+// likeliest is the one of the layouts that fit f where the entries begin with the
+// first: what it takes for entry 0, which is never used, is no entry. Where none
+// is so, it is the one that was tried first.
+func (h *handle) likeliest(f *file, fit []layout) (layout, error) {
+	if len(fit) == 0 {
+		return layout{}, nil
+	}
+	for _, l := range fit {
+		none, err := h.entryAt(l, 0)
+		if err != nil {
+			return layout{}, err
+		}
+		first, err := h.entryAt(l, 1)
+		if err != nil {
+			return layout{}, err
+		}
+		if none == (codec.IndexEntry{}) && first.Previous == 0 && first.PhysicalOffset == f.head.BeginPhysicalOffset {
+			return l, nil
+		}
+	}
+	return fit[0], nil
 }
 
 // layoutFor is the layout of a file with so many slots.
@@ -139,58 +190,111 @@ func layoutFor(f *file, slots int64) layout {
 	return layout{slots, (f.size - headerSize - slots*slotSize) / entrySize}
 }
 
-// scanMax is the longest file in which the last entry is looked for.
-const scanMax = 1 << 30
+const (
+	// scanMax is the longest file in which the last entry is looked for.
+	scanMax = 1 << 30
+	// aheadMax is how many entries that the header does not count are thought
+	// of: Java counts each at once, we at the end of a batch.
+	aheadMax = 1 << 10
+)
 
 // lastWritten takes the last byte of f that is not zero for one of its last
-// entry, and concludes where the entries begin.
-func (h *handle) lastWritten(f *file) (layout, error) {
+// entry, and concludes where the entries begin. In a file that is written to,
+// that may be an entry which the header does not count yet.
+func (h *handle) lastWritten(f *file, live bool) ([]layout, error) {
 	if f.size > scanMax || f.count() < 2 {
-		return layout{}, nil
+		return nil, nil
 	}
 	buf := make([]byte, scanBytes)
 	for end := f.size; end > headerSize; {
 		start := max(end-int64(len(buf)), headerSize)
 		b := buf[:end-start]
 		if err := h.readAt(b, start); err != nil {
-			return layout{}, err
+			return nil, err
 		}
 		for i := len(b) - 1; i >= 0; i-- {
 			if b[i] == 0 {
 				continue
 			}
-			// The entry holds byte at: it begins at most 19 bytes before, and
-			// of five places for it one leaves whole entries behind.
-			at := start + int64(i)
-			for first := max(at-entrySize+1, 0); first <= at; first++ {
-				slots := first - (f.count()-1)*entrySize - headerSize
-				if slots > 0 && slots%slotSize == 0 && (f.size-first)%entrySize == 0 {
-					return layoutFor(f, slots/slotSize), nil
-				}
-			}
-			return layout{}, nil
+			return f.layoutsFor(start+int64(i), live), nil
 		}
 		end = start
 	}
-	return layout{}, nil
+	return nil, nil
+}
+
+// layoutsFor are the layouts of a file of which the last entry holds byte at.
+func (f *file) layoutsFor(at int64, live bool) []layout {
+	// It begins at most 19 bytes before, and one place for it leaves whole entries
+	// behind.
+	first := f.size - (f.size-at+entrySize-1)/entrySize*entrySize
+	ahead := int64(0)
+	if live {
+		ahead = aheadMax
+	}
+	var all []layout
+	for k := f.count() - 1; k < f.count()+ahead; k++ {
+		slots := first - k*entrySize - headerSize
+		if slots <= 0 {
+			break
+		}
+		if slots%slotSize == 0 {
+			all = append(all, layoutFor(f, slots/slotSize))
+		}
+	}
+	return all
 }
 
 // fits reports whether f can have the layout: its last entry is the newest of
-// its chain and leads to where the header says that the file ends.
-func (h *handle) fits(f *file, l layout) (bool, error) {
-	if l.slots < 1 || l.entries < 2 || l.fileSize() != f.size || !possibleHeader(&f.head, l) {
+// its chain and leads to where the header says that the file ends. In a file that
+// is written to, entries that the header does not count yet may be newer, and the
+// end may be that of the entry before.
+func (h *handle) fits(f *file, l layout, live bool) (bool, error) {
+	possible := possibleHeader
+	if live {
+		possible = possibleAmid
+	}
+	if l.slots < 1 || l.entries < 2 || l.fileSize() != f.size || !possible(&f.head, l) {
 		return false, nil
 	}
+	newest := f.count() - 1
+	e, err := h.entryAt(l, newest)
+	if err != nil || e.KeyHash < 0 {
+		return false, err
+	}
+	if e.PhysicalOffset != f.head.EndPhysicalOffset {
+		if ended, err := h.endsBefore(f, l); !live || !ended || err != nil {
+			return false, err
+		}
+	}
+	var b [slotSize]byte
+	if err := h.readAt(b[:], l.slotAt(int64(e.KeyHash)%l.slots)); err != nil {
+		return false, err
+	}
+	k := decodeSlot(b[:])
+	for tries := 0; live && k > newest && k < l.entries && tries < aheadMax; tries++ {
+		later, err := h.entryAt(l, k)
+		if err != nil || int64(later.Previous) >= k {
+			return false, err
+		}
+		k = int64(later.Previous)
+	}
+	return k == newest, nil
+}
+
+// endsBefore reports whether the header's end is that of the entry before the
+// last it counts.
+func (h *handle) endsBefore(f *file, l layout) (bool, error) {
+	if f.count() == 2 {
+		return f.head.EndPhysicalOffset == 0, nil
+	}
+	e, err := h.entryAt(l, f.count()-2)
+	return e.PhysicalOffset == f.head.EndPhysicalOffset, err
+}
+
+// entryAt reads entry k.
+func (h *handle) entryAt(l layout, k int64) (codec.IndexEntry, error) {
 	var b [entrySize]byte
-	if err := h.readAt(b[:], l.entryAt(f.count()-1)); err != nil {
-		return false, err
-	}
-	e := decodeEntry(b[:])
-	if e.KeyHash < 0 || e.PhysicalOffset != f.head.EndPhysicalOffset {
-		return false, nil
-	}
-	if err := h.readAt(b[:slotSize], l.slotAt(int64(e.KeyHash)%l.slots)); err != nil {
-		return false, err
-	}
-	return decodeSlot(b[:]) == f.count()-1, nil
+	err := h.readAt(b[:], l.entryAt(k))
+	return decodeEntry(b[:]), err
 }
