@@ -42,6 +42,9 @@ func segment(opt Options, i int64) string {
 	return path.Join(opt.Dir, "commitlog", fmt.Sprintf("%020d", i*opt.SegmentSize))
 }
 
+// spares is where second names of segments are.
+func spares(opt Options) string { return path.Join(opt.Dir, "stratalog", "spare") }
+
 // TestOpenRefuses: valid options promise nothing about what is on the disk. Each
 // refusal is typed, and leaves every byte as it was.
 func TestOpenRefuses(t *testing.T) {
@@ -69,13 +72,16 @@ func TestOpenRefuses(t *testing.T) {
 			writeFile(t, sim, path.Join(opt.Dir, "commitlog", "notes.txt"), 0, []byte("x"), true)
 		}, corrupt, false},
 		{"a gap between the segments", func(t *testing.T, sim *vfs.Sim, opt *Options) {
-			if err := sim.Remove(segment(*opt, 1)); err != nil {
+			if err := errors.Join(sim.Remove(segment(*opt, 1)), removeAll(sim, spares(*opt))); err != nil {
 				t.Fatal(err)
 			}
 		}, corrupt, false},
 		{"the last segments are gone", func(t *testing.T, sim *vfs.Sim, opt *Options) {
 			files, err := sim.ReadDir(path.Join(opt.Dir, "commitlog"))
 			if err != nil {
+				t.Fatal(err)
+			}
+			if err := removeAll(sim, spares(*opt)); err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range files[1:] {
@@ -85,7 +91,7 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		}, corrupt, true},
 		{"all segments are gone", func(t *testing.T, sim *vfs.Sim, opt *Options) {
-			if err := removeAll(sim, path.Join(opt.Dir, "commitlog")); err != nil {
+			if err := errors.Join(removeAll(sim, path.Join(opt.Dir, "commitlog")), removeAll(sim, spares(*opt))); err != nil {
 				t.Fatal(err)
 			}
 		}, corrupt, false},

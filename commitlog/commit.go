@@ -348,6 +348,12 @@ func (l *Log) boundLoop(ctx context.Context) {
 		if l.fenceErr() == nil {
 			_ = l.syncBound() // the error is in the fence
 		}
+		if l.fenceErr() == nil && l.shapeMu.TryLock() {
+			if len(l.guards) > 0 {
+				_ = l.keepNamesOrFence() // so is this one
+			}
+			l.shapeMu.Unlock()
+		}
 		timer.Reset(boundSyncEvery)
 	}
 }

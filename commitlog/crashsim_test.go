@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -72,8 +73,9 @@ func (w *workload) sparing(choose vfs.Chooser) vfs.Chooser {
 	}
 	return func(i, n int, it vfs.Item) int {
 		v := choose(i, n, it)
-		if v == vfs.Garbage && it.Kind == vfs.ItemSector && vfs.Match("commitlog/*", it.Path) {
-			if base, err := strconv.ParseInt(path.Base(it.Path), 10, 64); err == nil && base+it.Offset < safe {
+		if v == vfs.Garbage && it.Kind == vfs.ItemSector {
+			// A segment that lost its name is known by its guard's.
+			if base, err := strconv.ParseInt(strings.TrimSuffix(path.Base(it.Path), guardSuffix), 10, 64); err == nil && base+it.Offset < safe {
 				return it.Versions - 1
 			}
 		}
@@ -187,6 +189,8 @@ type workload struct {
 	log    *Log
 	hook   func(vfs.Op)
 	number int
+	// intruded counts the segments that another program deleted.
+	intruded int
 	// during is how many appends to do in the middle of the next sync.
 	during, after int
 	// rules are in force from the start.
@@ -196,7 +200,8 @@ type workload struct {
 const cutDirName = "/root/store"
 
 // newWorkload returns the workload of a seed. The low bits choose write path,
-// segment size, visibility and the kind of file system.
+// segment size, visibility, the kind of file system, and whether another program
+// deletes segments.
 func newWorkload(seed uint64, broken breakage) *workload {
 	w := &workload{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x57a7a)),
 		sim: vfs.NewSimOptions(vfs.SimOptions{JournaledRename: seed>>3&1 != 0})}
@@ -341,6 +346,11 @@ func (w *workload) run(steps int) error {
 		return err
 	}
 	for range steps {
+		if w.seed%3 == 0 && w.rng.IntN(6) == 0 {
+			if err := w.intrude(); err != nil {
+				return fmt.Errorf("intruder: %w", err)
+			}
+		}
 		if err := w.step(); err != nil {
 			return fmt.Errorf("step: %w", err)
 		}
@@ -348,6 +358,21 @@ func (w *workload) run(steps int) error {
 	}
 	_ = w.log.Close(false) // not all is synced
 	return nil
+}
+
+// intrude does what a broker does that is started by mistake beside us: it deletes
+// a young segment.
+func (w *workload) intrude() error {
+	if len(w.log.guards) == 0 {
+		return nil
+	}
+	base := w.log.guards[w.rng.IntN(len(w.log.guards))].base
+	err := w.sim.Remove(path.Join(cutDirName, "commitlog", segmentName(contract.Offset(base))))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it did so before
+	}
+	w.intruded++
+	return err
 }
 
 func (w *workload) step() error {

@@ -33,6 +33,9 @@ func (l *Log) inventory() ([]SegmentFile, sidecarFound, error) {
 	if err != nil {
 		return nil, found, openError(contract.ComponentSidecar, err)
 	}
+	if files, err = l.withGuards(files, found); err != nil {
+		return nil, found, openError(contract.ComponentSegment, err)
+	}
 	want := l.opt.SegmentSize
 	if want == 0 && found.state == sideOK {
 		want = l.side.state.SegmentSize
@@ -119,12 +122,15 @@ func (l *Log) prepareFiles(facts startFacts) error {
 		used = append(used, info.ID)
 	}
 	var err error
-	l.spares, err = mmap.NewSpares(l.opt.FS, path.Join(l.opt.Dir, SidecarDir, "spare"), l.size, l.mapped, used...)
+	l.spares, err = mmap.NewSpares(l.opt.FS, l.spareDir(), l.size, l.mapped, used...)
 	if err != nil {
 		return err
 	}
 	// The last owner may have died between a change of a name and its sync.
 	if err := l.syncNames(); err != nil {
+		return err
+	}
+	if err := l.nameGuarded(); err != nil {
 		return err
 	}
 	return syncParent(l.opt.FS, l.opt.Dir)

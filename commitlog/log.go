@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Log struct {
 	empty  string // the empty last segment file that was found, if any
 
 	shapeMu sync.Mutex
+	guards  []guard // oldest first; under shapeMu
 
 	commitMu sync.Mutex
 	// expected is how many Sync appends the next commit may find: those that
@@ -109,7 +111,7 @@ type fenceCause struct{ err error }
 
 // counters are totals since the log was opened.
 type counters struct {
-	records, bytes, writes, syncs, rolls, commits atomic.Int64
+	records, bytes, writes, syncs, rolls, commits, restored atomic.Int64
 }
 
 // Stats is a snapshot of totals since the log was opened.
@@ -120,6 +122,9 @@ type Stats struct {
 	Syncs   int64 // sync calls for log bytes
 	Commits int64 // group commits that had something to sync
 	Rolls   int64 // segments begun
+	// Restored counts segments that another program had deleted and that got
+	// their names back.
+	Restored int64
 	// Unanswered is the number of appends admitted and not yet answered.
 	Unanswered int64
 }
@@ -260,11 +265,17 @@ func (l *Log) Close(clean bool) error {
 		err = contract.NewError(contract.KindIO, contract.OpClose, contract.ComponentLog,
 			fmt.Sprintf("%d bytes are not synced", l.Appended()-l.Durable()), nil)
 	}
+	if names := typed(contract.OpClose, contract.ComponentSegment, l.keepNames()); err == nil {
+		err = names
+	}
 	if err == nil && clean {
 		err = typed(contract.OpClose, contract.ComponentSidecar, l.markClean())
 	}
 	if err == nil {
 		err = typed(contract.OpClose, contract.ComponentSegment, l.returnNext())
+	}
+	if err == nil && clean {
+		err = typed(contract.OpClose, contract.ComponentSegment, l.dropGuards(math.MaxInt64))
 	}
 	if l.next != nil {
 		l.next.file.Close(nil)
@@ -279,7 +290,7 @@ func (l *Log) Report() RecoveryReport { return l.report }
 // Stats returns totals since the log was opened.
 func (l *Log) Stats() Stats {
 	return Stats{Records: l.counts.records.Load(), Bytes: l.counts.bytes.Load(), Writes: l.counts.writes.Load(),
-		Syncs: l.counts.syncs.Load(), Commits: l.counts.commits.Load(), Rolls: l.counts.rolls.Load(),
+		Syncs: l.counts.syncs.Load(), Commits: l.counts.commits.Load(), Rolls: l.counts.rolls.Load(), Restored: l.counts.restored.Load(),
 		Unanswered: l.inFlight.Load()}
 }
 

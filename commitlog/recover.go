@@ -27,6 +27,8 @@ type RecoveryReport struct {
 	// if nothing was cut. CutCause says why the first byte of it is invalid.
 	Cut      contract.Range
 	CutCause error
+	// Restored lists the segments whose names were gone, and that got them back.
+	Restored []string
 	// SetAside lists the files that were moved to <root>/stratalog/cut.
 	SetAside []string
 	// SidecarReason describes damage to the sidecar, empty for none.

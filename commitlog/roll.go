@@ -53,7 +53,7 @@ func (l *Log) roll() {
 // into a file without a name is lost. Under mu, just before a roll.
 func (l *Log) nextGone() bool {
 	err := l.next.file.CheckName(l.opt.FS)
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, mmap.ErrReplaced) {
+	if !nameGone(err) {
 		return false
 	}
 	l.next.file.Close(nil)
@@ -108,14 +108,10 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	if l.fenceErr() != nil {
 		return nil
 	}
-	if active != nil {
-		if err := active.file.CheckName(l.opt.FS); err != nil {
-			l.raiseFence(contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment, "check name", err), nil)
-			l.runDone()
-			return err
-		}
+	err := l.keepNamesOrFence()
+	if err != nil {
+		return err
 	}
-	var err error
 	if unreserved {
 		err = active.file.Handle().Allocate(0, l.size)
 	}
@@ -123,6 +119,7 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	if err == nil && wanted {
 		next, err = l.makeSegment(ctx, base)
 	}
+	_ = l.dropOldGuards() // or with the next one
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nextErr = err
@@ -133,6 +130,18 @@ func (l *Log) prepareNext(ctx context.Context) error {
 		}
 	}
 	l.room.Broadcast()
+	return err
+}
+
+// keepNamesOrFence is keepNames, and no append is taken if that fails. Under
+// shapeMu.
+func (l *Log) keepNamesOrFence() error {
+	err := l.keepNames()
+	if err != nil {
+		err = contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment, "check name", err)
+		l.raiseFence(err, nil)
+		l.runDone()
+	}
 	return err
 }
 
@@ -210,8 +219,12 @@ func (l *Log) prepareSpare(ctx context.Context) error {
 // makeSegment makes the segment that starts at base, complete and under its
 // name, both durable.
 func (l *Log) makeSegment(ctx context.Context, base int64) (*segment, error) {
-	spare, err := l.spares.Ready()
-	if err == nil && spare == "" {
+	var spare string
+	var err error
+	if !l.guarded(base) {
+		spare, err = l.spares.Ready()
+	}
+	if err == nil && spare == "" && !l.guarded(base) {
 		if err = l.checkFloor(); err == nil {
 			spare, err = l.spares.Build(ctx, func(zeroed int64) bool { return zeroed >= l.opt.firstZeroed })
 		}
@@ -227,7 +240,7 @@ func (l *Log) makeSegment(ctx context.Context, base int64) (*segment, error) {
 		return nil, contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment,
 			to+" exists already; another program wrote here", nil)
 	}
-	if err := l.opt.FS.Rename(spare, to); err != nil {
+	if err := l.giveName(spare, to, base); err != nil {
 		return nil, err
 	}
 	err = l.syncDirs(l.spares.Dir())
@@ -236,8 +249,8 @@ func (l *Log) makeSegment(ctx context.Context, base int64) (*segment, error) {
 		file, err = l.mode().open(l.opt.FS, to, l.size)
 	}
 	if err != nil {
-		// The next attempt begins anew, with a rename of its own to sync.
-		return nil, errors.Join(err, l.opt.FS.Rename(to, spare))
+		// The next attempt begins anew, with names of its own to sync.
+		return nil, errors.Join(err, l.takeBack(to, base))
 	}
 	return &segment{base: base, file: file}, nil
 }
@@ -275,7 +288,7 @@ func (l *Log) returnNext() error {
 	if next == nil {
 		return nil
 	}
-	if err := l.spares.Return(next.file.Path()); errors.Is(err, fs.ErrNotExist) {
+	if err := l.takeBack(next.file.Path(), next.base); errors.Is(err, fs.ErrNotExist) {
 		next.file.Close(nil) // see nextGone
 		return nil
 	} else if err != nil {

@@ -112,6 +112,13 @@ func TestEveryRow(t *testing.T) {
 			}
 		}
 	}
+	removeGuards := func(t *testing.T, sim *vfs.Sim) {
+		for _, name := range guardNames(t, sim, "/store") {
+			if err := sim.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	both := func(fs ...func(*testing.T, *vfs.Sim)) func(*testing.T, *vfs.Sim) {
 		return func(t *testing.T, sim *vfs.Sim) {
 			for _, f := range fs {
@@ -187,9 +194,10 @@ func TestEveryRow(t *testing.T) {
 		{"closed well, then killed before a write", true, true, nil, "closed well", "nothing behind", false},
 		{"first segment gone since", true, false, removeSegments(1), "closed well, changed since", "nothing behind", false},
 		{"killed", false, true, nil, "not closed", "nothing behind", false},
-		{"killed, last segment gone", false, true, removeSegments(-1), "last segments gone", "", true},
+		{"killed, name of the last segment gone", false, true, removeSegments(-1), "not closed", "nothing behind", false},
+		{"killed, last segment gone", false, true, both(removeSegments(-1), removeGuards), "last segments gone", "", true},
 		{"closed well, last segment gone", true, false, removeSegments(-1), "last segments gone", "", true},
-		{"killed, only a later segment left", false, true, both(removeSegments(10), func(t *testing.T, sim *vfs.Sim) {
+		{"killed, only a later segment left", false, true, both(removeSegments(10), removeGuards, func(t *testing.T, sim *vfs.Sim) {
 			writeFile(t, sim, "/store/commitlog/"+segmentName(end/size*size+size), make([]byte, size))
 		}), "not closed, segments at the bound gone", "", true},
 		{"closed well, end zeroed", true, false, write(at(records-1).Start, make([]byte, at(records-1).Len())), "closed well, changed since", "ends below what was durable", true},

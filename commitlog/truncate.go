@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -31,6 +32,13 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	}
 	began := l.clk.Mono()
 	l.report = RecoveryReport{Start: "fenced", Tail: "nothing behind", CutCause: cause}
+	err := l.keepNames()
+	if err == nil {
+		err = l.dropGuards(math.MaxInt64)
+	}
+	if err != nil {
+		return l.report, typed(contract.OpRecover, contract.ComponentSegment, err)
+	}
 	from := l.durable.Load()
 	list := l.segs.Load()
 	for _, seg := range list.overlapping(from, max(l.tail, from+1)) {
@@ -57,7 +65,7 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 		}
 		l.report.NewEpoch = true
 	}
-	err := l.returnNext()
+	err = l.returnNext()
 	if err == nil {
 		// Should the cut's own sync fail, the next recovery zeroes as far again.
 		err = l.side.putBound(from, max(placed, l.appended.Load()), l.window())
@@ -153,14 +161,21 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 		return nil
 	}
 	// The next segment goes before the one that it follows.
-	if err := l.returnNext(); err != nil {
+	err := l.keepNames()
+	if err == nil {
+		err = l.returnNext()
+	}
+	if err == nil {
+		err = l.dropGuards(math.MaxInt64)
+	}
+	if err != nil {
 		return typed(contract.OpTruncate, contract.ComponentSegment, err)
 	}
 	if err := l.side.newEpoch(at); err != nil {
 		return err
 	}
 	// The bound goes down first: a crash then finds a tail, not damage.
-	err := l.side.putBound(at, l.appended.Load(), l.window())
+	err = l.side.putBound(at, l.appended.Load(), l.window())
 	if err == nil {
 		err = l.side.syncBound()
 	}
@@ -279,7 +294,10 @@ func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
 			break
 		}
 		// One after the other, each durably: a power cut must not leave a gap.
-		err := l.opt.FS.Remove(seg.file.Path())
+		err := l.dropGuards(seg.end())
+		if err == nil {
+			err = l.opt.FS.Remove(seg.file.Path())
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil // an earlier call came as far as this
 		}

@@ -25,17 +25,14 @@ func TestBeside(t *testing.T) {
 	runCases(t, []testCase{
 		{group: "f", name: "load-while-idle", run: func(e *env) error { return loadBeside(e, beside{idle: true}) }},
 		{group: "f", name: "load-then-roll", run: func(e *env) error { return loadBeside(e, beside{idle: true, roll: true}) }},
-		{group: "f", name: "load-while-appending", run: func(e *env) error { return loadBeside(e, beside{}) }, known: lostNext, sometimes: true},
-		{group: "f", name: "load-and-shutdown", run: func(e *env) error { return loadBeside(e, beside{shutdown: true}) }, known: lostNext, sometimes: true},
-		{group: "f", name: "load-mmap", run: func(e *env) error { return loadBeside(e, beside{mmap: true}) }, known: lostNext, sometimes: true},
-		{group: "f", name: "load-then-we-die", run: func(e *env) error { return besideKilled(e, false) }, known: lostNext, sometimes: true},
-		{group: "f", name: "load-and-shutdown-then-we-die", run: func(e *env) error { return besideKilled(e, true) }, known: lostNext, sometimes: true},
+		{group: "f", name: "load-while-appending", run: func(e *env) error { return loadBeside(e, beside{}) }},
+		{group: "f", name: "load-and-shutdown", run: func(e *env) error { return loadBeside(e, beside{shutdown: true}) }},
+		{group: "f", name: "load-mmap", run: func(e *env) error { return loadBeside(e, beside{mmap: true}) }},
+		{group: "f", name: "load-then-we-die", run: func(e *env) error { return besideKilled(e, false) }},
+		{group: "f", name: "load-and-shutdown-then-we-die", run: func(e *env) error { return besideKilled(e, true) }},
 		{group: "f", name: "we-open-beside-java", run: weBesideJava},
 	})
 }
-
-// lostNext is the difference that some of them show.
-const lostNext = "java's load deletes the empty next segment; if we roll into it meanwhile, we ack into the deleted file until an eighth of it is used"
 
 // beside are the variations.
 type beside struct {

@@ -175,6 +175,9 @@ func (f *File) WriteMapped(p []byte, off int64) { f.mapping.WriteAt(p, off) }
 // is neither a signal nor a stall. The caller holds a lease.
 func (f *File) Populate(off, n int64) error { return f.mapping.Populate(off, n) }
 
+// Renamed tells that the file was found to have the name path.
+func (f *File) Renamed(path string) { f.path.Store(&path) }
+
 // Rename gives the file a new name. Durable after the directories are synced.
 func (f *File) Rename(fs vfs.FS, path string) error {
 	if err := fs.Rename(f.Path(), path); err != nil {

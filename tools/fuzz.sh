@@ -3,7 +3,7 @@
 # processors. An input that fails is kept in the testdata of its package, what is
 # interesting in the cache of go, both as go test -fuzz does.
 #
-#   tools/fuzz.sh TIME [DIR ...]    the folders of this module that have targets
+#   tools/fuzz.sh TIME [DIR ...]    the folders that have targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,9 +17,10 @@ trap 'rm -rf "$work"' EXIT
 cache=$(go env GOCACHE)/fuzz
 
 # one DIR PACKAGE PROGRAM NAME runs a target, which must do so for the whole time.
+# Left alone, go may spend all of it on making one input smaller.
 one() {
 	local log=$work/$4.log
-	if (cd "$1" && "$3" -test.run='^$' -test.fuzz="^$4\$" -test.fuzztime="$time" -test.parallel=1 \
+	if (cd "$1" && "$3" -test.run='^$' -test.fuzz="^$4\$" -test.fuzztime="$time" -test.fuzzminimizetime=100x -test.parallel=1 \
 		-test.fuzzcachedir="$cache/$2") >"$log" 2>&1 && grep -q '^fuzz: elapsed.* execs: [1-9]' "$log"; then
 		echo "$1 $4: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
 		return
@@ -30,9 +31,8 @@ one() {
 
 ran=0 running=0 failed=0
 for dir in "${dirs[@]}"; do
-	package=$(go list "$dir")
 	program=$work/$ran.test
-	go test -c -fuzz=. -o "$program" "$dir" # one build for all targets
+	package=$(cd "$dir" && go list . && go test -c -fuzz=. -o "$program" .) # one build for all targets
 	for name in $(grep -h '^func Fuzz' "$dir"/*_test.go | sed -E 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/' | sort); do
 		if [ "$running" -ge "$(nproc)" ]; then
 			wait -n || failed=1

@@ -27,9 +27,11 @@ type recovery struct {
 	Records     int64            `json:"records"`
 	Cut         *cutRange        `json:"cut,omitempty"`
 	SetAside    []string         `json:"set_aside,omitempty"`
-	Epoch       uint64           `json:"epoch"`
-	NewEpoch    bool             `json:"new_epoch"`
-	Queues      queuesCut        `json:"queues"`
+	// Restored are the segments that another program had deleted.
+	Restored []string  `json:"restored,omitempty"`
+	Epoch    uint64    `json:"epoch"`
+	NewEpoch bool      `json:"new_epoch"`
+	Queues   queuesCut `json:"queues"`
 	// Index says why the key index, or the end of it, was made anew.
 	Index string       `json:"index,omitempty"`
 	Lanes []laneReplay `json:"lanes"`
@@ -67,7 +69,7 @@ type laneReplay struct {
 func newRecovery(r stratalog.LoadReport) *recovery {
 	l := r.Log
 	v := &recovery{Unclean: r.Unclean, Foreign: l.Foreign, Sidecar: l.SidecarReason, Start: l.Start, Tail: l.Tail,
-		ScannedFrom: l.ScannedFrom, End: l.End, Records: l.Records, SetAside: l.SetAside,
+		ScannedFrom: l.ScannedFrom, End: l.End, Records: l.Records, SetAside: l.SetAside, Restored: l.Restored,
 		Epoch: uint64(l.Epoch), NewEpoch: l.NewEpoch, Lanes: []laneReplay{}, Index: r.Index.Rebuilt,
 		Queues: queuesCut{Rebuilt: r.QueueTally, Cut: r.QueueCut.Queues, Units: r.QueueCut.Units, Torn: r.QueueCut.Torn, Lost: len(r.QueueCut.Lost)}}
 	if !l.Cut.Empty() {
@@ -111,6 +113,9 @@ func (v *recovery) lines() []string {
 	}
 	if v.Cut != nil {
 		say("the tail [%d,%d) was cut: %s", v.Cut.Start, v.Cut.End, v.Cut.Cause)
+	}
+	for _, file := range v.Restored {
+		say("another program had deleted %s; it is there again", file)
 	}
 	for _, file := range v.SetAside {
 		say("set aside in stratalog/cut: %s", file)

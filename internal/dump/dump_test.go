@@ -81,6 +81,7 @@ func TestLone(t *testing.T) {
 		{"/x/timercheck", make([]byte, 4096), timerChkKind.Name}, {"/x/wheel", make([]byte, wheelFileSize), wheelKind.Name},
 		{"/x/copy", make([]byte, 600), ""}, {"/x/copy", nil, ""}, {"/x/consumequeue/CURRENT", []byte("MANIFEST-000005\n"), ""},
 		{"/commitlog/" + strings.Repeat("9", 20), make([]byte, 600), segmentKind.Name},
+		{"/stratalog/spare/" + strings.Repeat("0", 20) + ".guard", make([]byte, 600), guardKind.Name},
 		// A topic may have any name.
 		{"/s/consumequeue/commitlog/0/" + strings.Repeat("0", 20), make([]byte, 600), queueKind.Name},
 		{"/s/consumequeue/consumequeue_ext/0/" + strings.Repeat("0", 20), make([]byte, 600), queueKind.Name},

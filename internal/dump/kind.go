@@ -52,6 +52,7 @@ const (
 // The kinds, but for what a file's name says.
 var (
 	segmentKind  = Kind{Name: "segment of the log", walk: walkLog, full: true}
+	guardKind    = Kind{Name: "second name of a segment", walk: walkLog, full: true}
 	cutKind      = Kind{Name: "segment cut off by recovery", walk: walkLog, full: true}
 	recordsKind  = Kind{Name: "log records", walk: walkLog}
 	queueKind    = Kind{Name: "consume queue", walk: walkUnits, record: "QueueUnit", ends: true}
@@ -178,6 +179,8 @@ func byPath(parts []string) (Kind, bool) {
 		return in(indexKind, 1)
 	case up(1) == "cut" && up(2) == "stratalog" && baseOf(name) >= 0:
 		return cutKind, true // the sidecar says nothing of what was cut off
+	case up(1) == "spare" && up(2) == "stratalog" && strings.HasSuffix(name, guardSuffix) && baseOf(name) >= 0:
+		return in(guardKind, 2)
 	case up(1) == "spare" && up(2) == "stratalog" && strings.HasSuffix(name, ".ready"):
 		return in(spareKind, 2)
 	case up(1) == "spare" && up(2) == "stratalog" && strings.HasSuffix(name, ".building"):
@@ -243,10 +246,13 @@ func digits(name string, n int) bool {
 	return name != "" && (n == 0 || len(name) == n) && strings.Trim(name, "0123456789") == ""
 }
 
+// guardSuffix is that of the second name of a young segment.
+const guardSuffix = ".guard"
+
 // baseOf reads the start offset off a file's name, behind which a dot and a
-// number may stand; -1 if it is none.
+// number, or guardSuffix, may stand; -1 if it is none.
 func baseOf(name string) int64 {
-	name, more, found := strings.Cut(name, ".")
+	name, more, found := strings.Cut(strings.TrimSuffix(name, guardSuffix), ".")
 	if !digits(name, 20) || found && !digits(more, 0) {
 		return -1
 	}

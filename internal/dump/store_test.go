@@ -70,6 +70,9 @@ func TestStore(t *testing.T) {
 				continue // it may have become a segment by now
 			}
 			kind, got := identified(t, file)
+			if kind.Name == guardKind.Name {
+				t.Errorf("%s: a closed store has it", file)
+			}
 			met[kind.Name] = true
 			bad := findings(got)
 			if kind.Name == cutKind.Name {

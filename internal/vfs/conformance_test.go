@@ -209,6 +209,36 @@ func TestConformNames(t *testing.T) {
 	})
 }
 
+func TestConformLink(t *testing.T) {
+	conform(t, func(t *testing.T, fsys FS, root string) {
+		a, b := path.Join(root, "a"), path.Join(root, "d/b")
+		check(t, fsys.MkdirAll(path.Dir(b)))
+		f := create(t, fsys, a, "one")
+		check(t, fsys.Link(a, b))
+		one, err := fsys.Stat(a)
+		check(t, err)
+		two, err := fsys.Stat(b)
+		check(t, err)
+		if one.ID != two.ID {
+			t.Errorf("two names, two files: %v, %v", one.ID, two.ID)
+		}
+		wantErr(t, fsys.Link(a, b), fs.ErrExist)
+		wantErr(t, fsys.Link(a, path.Join(root, "none/b")), fs.ErrNotExist)
+		wantErr(t, fsys.Link(path.Join(root, "none"), path.Join(root, "c")), fs.ErrNotExist)
+		wantErr(t, fsys.Link(path.Join(root, "d"), path.Join(root, "c")), fs.ErrPermission)
+		check(t, fsys.Rename(a, b)) // Of two names of one file neither goes.
+		if !exists(t, fsys, a) {
+			t.Error("the old name is gone")
+		}
+		check(t, fsys.Remove(a))
+		_, err = f.WriteAt([]byte("two"), 0)
+		check(t, err)
+		if got := content(t, fsys, b); got != "two" {
+			t.Errorf("found %q", got)
+		}
+	})
+}
+
 func TestConformOpenFileOutlivesItsName(t *testing.T) {
 	conform(t, func(t *testing.T, fsys FS, root string) {
 		p := path.Join(root, "a")

@@ -112,7 +112,7 @@ func (r *Rule) matches(op Op) bool {
 	if r.Kinds != 0 && !r.Kinds.Has(op.Kind) {
 		return false
 	}
-	if !Match(r.Path, op.Path) && (op.Kind != OpRename || !Match(r.Path, op.Target)) {
+	if !Match(r.Path, op.Path) && (op.Target == "" || !Match(r.Path, op.Target)) {
 		return false
 	}
 	return r.Only == nil || r.Only(op)

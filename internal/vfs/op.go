@@ -27,6 +27,7 @@ const (
 	OpPopulate
 	OpUnmap
 	OpRename
+	OpLink
 	OpRemove
 	OpMkdir
 	OpReadDir
@@ -40,7 +41,7 @@ const (
 
 var opNames = [opKinds]string{
 	"open", "create", "close", "read", "write", "truncate", "allocate", "punchhole", "sync",
-	"datasync", "syncdir", "map", "mapwrite", "populate", "unmap", "rename", "remove", "mkdir",
+	"datasync", "syncdir", "map", "mapwrite", "populate", "unmap", "rename", "link", "remove", "mkdir",
 	"readdir", "stat", "free", "lock", "unlock",
 }
 
@@ -83,15 +84,15 @@ var (
 	SyncOps = KindsOf(OpSync, OpDatasync, OpSyncDir)
 	// MutatingOps are the operations that change what is stored.
 	MutatingOps = KindsOf(OpCreate, OpWrite, OpTruncate, OpAllocate, OpPunchHole, OpMapWrite,
-		OpRename, OpRemove, OpMkdir)
+		OpRename, OpLink, OpRemove, OpMkdir)
 )
 
 // Op is one operation. Offset and Length are those of reads, writes,
 // allocations and holes; a truncation and a mapping have the size as Length.
 type Op struct {
 	Kind   OpKind
-	Path   string // The old path of a rename.
-	Target string // The new path of a rename.
+	Path   string // The old path of a rename or link.
+	Target string // The new path of a rename or link.
 	Offset int64
 	Length int64
 	Seq    uint64 // Counts the operations that were told, from 1.

@@ -75,6 +75,13 @@ func (osFS) Rename(oldPath, newPath string) error {
 	return nil
 }
 
+func (osFS) Link(oldPath, newPath string) error {
+	if err := os.Link(filepath.FromSlash(oldPath), filepath.FromSlash(newPath)); err != nil {
+		return &os.LinkError{Op: "link", Old: oldPath, New: newPath, Err: causeOf(err)}
+	}
+	return nil
+}
+
 func (osFS) Remove(path string) error {
 	if err := os.Remove(filepath.FromSlash(path)); err != nil {
 		return pathErr("remove", path, causeOf(err))

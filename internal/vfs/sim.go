@@ -15,6 +15,8 @@ type SimOptions struct {
 	// do. Without it the old name may stay or go, and the new one come or
 	// not, each by itself: the file may end with both names or with none.
 	JournaledRename bool
+	// NoLinks refuses Link, as some file systems do.
+	NoLinks bool
 	// Now gives the modification times. By default they count operations.
 	Now func() time.Time
 }

@@ -211,6 +211,42 @@ func (s *Sim) rename(from, to string, seq uint64) error {
 	return nil
 }
 
+// Link implements FS.
+func (s *Sim) Link(oldPath, newPath string) error {
+	from, to := cleanPath(oldPath), cleanPath(newPath)
+	seq := s.begin(Op{Kind: OpLink, Path: from, Target: to})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.link(from, to, seq); err != nil {
+		return &os.LinkError{Op: "link", Old: oldPath, New: newPath, Err: err}
+	}
+	return nil
+}
+
+func (s *Sim) link(from, to string, seq uint64) error {
+	n, err := s.walk(from)
+	if err != nil {
+		return err
+	}
+	d, base, err := s.parent(to)
+	if err != nil {
+		return err
+	}
+	if _, ok := d.names.m[base]; ok {
+		return syscall.EEXIST
+	}
+	if err := s.change(); err != nil {
+		return err
+	}
+	if s.opt.NoLinks || n.dir {
+		return syscall.EPERM
+	}
+	d.names.set(s.own, base, n.id)
+	n.links++
+	s.addOp(d, &nameOp{kind: OpCreate, name: base, id: n.id, seq: seq, path: to})
+	return nil
+}
+
 // Remove implements FS.
 func (s *Sim) Remove(name string) error {
 	full := cleanPath(name)

@@ -1,6 +1,9 @@
 package vfs
 
-import "testing"
+import (
+	"io/fs"
+	"testing"
+)
 
 func TestSimUnsyncedNameIsLost(t *testing.T) {
 	s := NewSim()
@@ -91,6 +94,31 @@ func TestSimRenameBetweenDirectories(t *testing.T) {
 	wantStates(t, states(t, s.Kill(), see), "a=x|", "|b=x")
 	check(t, s.SyncDir("/q"))
 	wantStates(t, states(t, s, see), "|b=x")
+}
+
+func TestSimLink(t *testing.T) {
+	s := NewSim()
+	check(t, s.MkdirAll("/q"))
+	check(t, s.SyncDir("/"))
+	f := create(t, s, "/a", "x")
+	check(t, f.Sync())
+	check(t, f.Close())
+	check(t, s.SyncDir("/"))
+	check(t, s.Link("/a", "/q/b"))
+	see := func(c *Sim) string { return names(t, c, "/q") }
+	wantStates(t, states(t, s, see), "", "b=x")
+	wantStates(t, states(t, s.Kill(), see), "", "b=x")
+	check(t, s.SyncDir("/q"))
+	check(t, s.Remove("/a"))
+	wantStates(t, states(t, s, see), "b=x")
+	used := s.Used()
+	check(t, s.Remove("/q/b"))
+	if s.Used() >= used {
+		t.Error("the blocks of the last name are not free")
+	}
+	s = NewSimOptions(SimOptions{NoLinks: true})
+	durable(t, s, "/a", "x")
+	wantErr(t, s.Link("/a", "/b"), fs.ErrPermission)
 }
 
 func TestSimRemovedFileMayComeBack(t *testing.T) {

@@ -37,7 +37,9 @@ func randomOps(fsys FS, root string, seed uint64, n int, after func(i int)) []st
 		var err error
 		switch f := files[slot]; {
 		case kind == 0:
-			err = fsys.Rename(a, b)
+			if err = fsys.Rename(a, b); l%2 == 0 {
+				err = fsys.Link(a, b)
+			}
 		case kind == 1:
 			err = fsys.Remove(a)
 		case kind == 2:

@@ -76,6 +76,10 @@ type FS interface {
 	// Rename replaces newPath atomically. Durable after SyncDir of both
 	// directories.
 	Rename(oldPath, newPath string) error
+	// Link gives the file at oldPath the name newPath, too, which must be free.
+	// Durable after SyncDir of the new name's directory. Not every file system
+	// has it: the error then is errors.ErrUnsupported or fs.ErrPermission.
+	Link(oldPath, newPath string) error
 	// Remove removes a file or an empty directory.
 	Remove(path string) error
 	// MkdirAll makes path and its parents. An existing directory is fine; a

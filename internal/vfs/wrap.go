@@ -84,6 +84,11 @@ func (w *wrapFS) Rename(oldPath, newPath string) error {
 	return w.plain(op, func() error { return w.inner.Rename(oldPath, newPath) })
 }
 
+func (w *wrapFS) Link(oldPath, newPath string) error {
+	op := Op{Kind: OpLink, Path: oldPath, Target: newPath}
+	return w.plain(op, func() error { return w.inner.Link(oldPath, newPath) })
+}
+
 func (w *wrapFS) Remove(path string) error {
 	return w.plain(Op{Kind: OpRemove, Path: path}, func() error { return w.inner.Remove(path) })
 }

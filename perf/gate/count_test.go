@@ -48,6 +48,11 @@ func (c *counting) Rename(oldPath, newPath string) error {
 	return c.FS.Rename(oldPath, newPath)
 }
 
+func (c *counting) Link(oldPath, newPath string) error {
+	c.calls.Add(1)
+	return c.FS.Link(oldPath, newPath)
+}
+
 func (c *counting) Remove(path string) error {
 	c.calls.Add(1)
 	return c.FS.Remove(path)
