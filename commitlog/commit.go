@@ -353,6 +353,7 @@ func (l *Log) boundLoop(ctx context.Context) {
 				_ = l.keepNamesOrFence() // so is this one
 			}
 			l.shapeMu.Unlock()
+			l.runDone()
 		}
 		timer.Reset(boundSyncEvery)
 	}

@@ -95,6 +95,7 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	if err := l.prepareSpare(ctx); err != nil {
 		return err
 	}
+	defer l.runDone() // with no lock held
 	// Held to the end: a cut in between would leave the segment at a wrong place.
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
@@ -134,13 +135,12 @@ func (l *Log) prepareNext(ctx context.Context) error {
 }
 
 // keepNamesOrFence is keepNames, and no append is taken if that fails. Under
-// shapeMu.
+// shapeMu; runDone must follow.
 func (l *Log) keepNamesOrFence() error {
 	err := l.keepNames()
 	if err != nil {
 		err = contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment, "check name", err)
 		l.raiseFence(err, nil)
-		l.runDone()
 	}
 	return err
 }

@@ -272,6 +272,7 @@ func (l *Log) dropLast() {
 // the active one. A segment with live leases keeps its bytes until they are
 // released; its name goes at once. It returns the log's new start.
 func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
+	defer l.runDone() // with no lock held
 	l.shapeMu.Lock()
 	defer l.shapeMu.Unlock()
 	if err := l.fenceErr(); err != nil {
@@ -286,7 +287,6 @@ func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
 	if err != nil {
 		err = contract.NewError(contract.KindIO, contract.OpAdmin, contract.ComponentSidecar, "retire", err)
 		l.raiseFence(err, nil)
-		l.runDone()
 		return l.MinOffset(), err
 	}
 	for _, seg := range list.segs[:len(list.segs)-1] {
