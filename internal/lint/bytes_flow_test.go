@@ -135,7 +135,7 @@ func (f *flow) of(x ast.Expr) shape {
 		return 0
 	}
 	switch x := ast.Unparen(x).(type) {
-	case *ast.Ident, *ast.SelectorExpr:
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
 		return f.shapes[f.object(x)]
 	case *ast.CallExpr:
 		return f.ofCall(x)
@@ -242,17 +242,20 @@ func (f *flow) mayBeByte(x ast.Expr) bool {
 	return isByte(typ)
 }
 
-// object returns the variable, field or function that x names.
+// object returns the variable, field or function that x names. The elements of a
+// variable, and what it points to, have its shapes.
 func (f *flow) object(x ast.Expr) types.Object {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
 		return f.info.ObjectOf(x)
 	case *ast.SelectorExpr:
 		return f.info.ObjectOf(x.Sel)
-	case *ast.IndexExpr: // of a function with type parameters
-		if fn, ok := f.object(x.X).(*types.Func); ok {
-			return fn
-		}
+	case *ast.IndexExpr: // or a function with type parameters
+		return f.object(x.X)
+	case *ast.StarExpr:
+		return f.object(x.X)
+	case *ast.UnaryExpr:
+		return f.object(x.X)
 	}
 	return nil
 }
@@ -278,10 +281,10 @@ func (f *flow) learn(file *ast.File) {
 		case *ast.AssignStmt:
 			if op, ok := assignOps[n.Tok]; ok {
 				f.put(f.object(n.Lhs[0]), f.ofBinary(op, n.Lhs[0], n.Rhs[0]))
-			} else if len(n.Lhs) == len(n.Rhs) {
-				for i := range n.Lhs {
-					f.put(f.object(n.Lhs[i]), f.of(n.Rhs[i]))
-				}
+				break
+			}
+			for i := range n.Lhs {
+				f.put(f.object(n.Lhs[i]), f.of(n.Rhs[min(i, len(n.Rhs)-1)]))
 			}
 		case *ast.ValueSpec:
 			for i, name := range n.Names {
@@ -289,9 +292,11 @@ func (f *flow) learn(file *ast.File) {
 					f.put(f.info.Defs[name], f.of(n.Values[i]))
 				}
 			}
+		case *ast.RangeStmt:
+			f.put(f.object(n.Value), f.of(n.X))
 		case *ast.ReturnStmt:
-			if len(n.Results) == 1 {
-				f.put(funcs[len(funcs)-1], f.of(n.Results[0]))
+			for _, x := range n.Results {
+				f.put(funcs[len(funcs)-1], f.of(x))
 			}
 		case *ast.CallExpr:
 			f.pass(n)

@@ -208,6 +208,10 @@ func TestHandWrittenIsFound(t *testing.T) {
 		{"func f() (v uint32) { for _, c := range b { v = v*31 + uint32(c) }; return }", 0},
 		{"func f() (v uint32) { for _, c := range b { v ^= uint32(c); v *= 16777619 }; return }", 0},
 		{"type s struct{ v uint32 }; func f(p *s) byte { p.v = x >> 8; return byte(p.v) }", 1},
+		{"func f() { var w [4]uint32; w[1] = x >> 8; b[1] = byte(w[1]) }", 1},
+		{"func f() { var w [4]uint32; w[1] = x >> 8; for i, v := range w { b[i] = byte(v) } }", 1},
+		{"func f(p *uint32) { *p = x >> 8; b[1] = byte(*p) }", 1},
+		{"func cut() (uint32, error) { return x >> 8, nil }; func f() { v, _ := cut(); b[1] = byte(v) }", 1},
 		// What other functions do on the way.
 		{"func low(x uint32) byte { return byte(x) }; var _ = low(x >> 8)", 1},
 		{"func high(x uint32) uint32 { return x >> 8 }; var _ = byte(high(x))", 1},
