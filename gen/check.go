@@ -2,7 +2,6 @@ package gen
 
 import (
 	"fmt"
-	gotoken "go/token"
 	"path/filepath"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +16,11 @@ type checker struct {
 	enums   map[string]*Enum
 	records map[string]*Record
 	out     *File
+	told    *mistakes
+	// lost are names of declarations that are wrong, stray says that others may
+	// be, too.
+	lost  map[string]bool
+	stray bool
 }
 
 // recordChecker checks one record.
@@ -29,6 +33,10 @@ type recordChecker struct {
 	syntax []*syntaxField
 	// methods are the names that the view has taken.
 	methods map[string]bool
+	// lostFields are the names of fields that are wrong, and of those that hang
+	// on them.
+	lostFields  map[string]bool
+	lostVersion bool
 	// at is the end of the fields so far.
 	at Pos
 }
@@ -37,71 +45,50 @@ func (c *checker) fail(at Where, format string, args ...any) error {
 	return &Error{File: c.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)}
 }
 
-// supportNames are the names that support/layout.go.txt declares for users.
-var supportNames = []string{"Describer", "ErrNewerVersion", "ErrShortBuffer", "FieldError", "FieldInfo", "RecordInfo", "Records"}
-
-// checkFile checks a whole schema.
-func checkFile(file string, tree *syntaxFile) (*File, error) {
+// checkFile checks a whole schema, and adds what is wrong to told: a mistake
+// ends the check of a field, a value or a line, and what names something that
+// has one is passed over.
+func checkFile(file string, tree *syntaxFile, told *mistakes) *File {
 	c := &checker{
-		file: file, little: tree.little, taken: map[string]string{}, enums: map[string]*Enum{},
-		records: map[string]*Record{},
-		out:     &File{Doc: tree.doc, Path: file, Source: filepath.Base(file), Package: tree.pkg},
+		file: file, little: tree.little, told: told, lost: tree.lost, stray: tree.stray,
+		taken: map[string]string{}, enums: map[string]*Enum{}, records: map[string]*Record{},
+		out: &File{Doc: tree.doc, Path: file, Source: filepath.Base(file), Package: tree.pkg.text},
 	}
+	c.told.add(c.checkPackage(tree.pkg))
 	for _, name := range supportNames {
 		c.taken[name] = "what every package of codecs has"
 	}
 	for _, e := range tree.enums {
-		if err := c.checkEnum(e); err != nil {
-			return nil, err
+		if !c.told.add(c.checkEnum(e)) {
+			c.lost[e.name.text] = true
 		}
 	}
 	for _, r := range tree.records {
-		if _, err := c.checkRecord(r); err != nil {
-			return nil, err
-		}
+		_, err := c.checkRecord(r)
+		c.told.add(err)
 	}
+	c.told.add(c.checkMagics())
 	for _, p := range tree.pages {
-		if err := c.checkPage(p); err != nil {
-			return nil, err
+		if !c.isLost(p.record.text) {
+			c.told.add(c.checkPage(p))
 		}
 	}
 	vectors := map[string]bool{}
 	for _, v := range tree.vectors {
 		if vectors[v.name.text] {
-			return nil, c.fail(v.name.at, "vector %q is declared twice", v.name.text)
+			c.told.add(c.fail(v.name.at, "vector %q is declared twice", v.name.text))
 		}
 		vectors[v.name.text] = true
-		if err := c.checkVector(v); err != nil {
-			return nil, err
+		if !c.isLost(v.record.text) {
+			c.told.add(c.checkVector(v))
 		}
 	}
-	return c.out, nil
+	return c.out
 }
 
-// declare takes a name for something that the schema declares, with its
-// comment.
-func (c *checker) declare(what string, doc []string, name string, at Where) error {
-	switch {
-	case gotoken.IsKeyword(name):
-		return c.fail(at, "expected a %s name that is no word of Go, found %q", what, name)
-	case c.taken[name] == what:
-		return c.fail(at, "%s %q is declared twice", what, name)
-	case c.taken[name] != "":
-		return c.fail(at, "the name %q is taken by %s", name, c.taken[name])
-	case len(doc) == 0:
-		return c.fail(at, "%s %q needs a comment above it", what, name)
-	}
-	c.taken[name] = what
-	return nil
-}
-
-// take takes a Go name that follows from the schema.
-func (c *checker) take(at Where, name, what string) error {
-	if c.taken[name] != "" {
-		return c.fail(at, "the Go name %s of %s is taken by %s", name, what, c.taken[name])
-	}
-	c.taken[name] = what
-	return nil
+// isLost says whether a name may be that of a declaration that is wrong.
+func (c *checker) isLost(name string) bool {
+	return c.lost[name] || c.stray && c.records[name] == nil && c.enums[name] == nil
 }
 
 func (c *checker) checkEnum(e *syntaxEnum) error {
@@ -124,16 +111,15 @@ func (c *checker) checkEnum(e *syntaxEnum) error {
 	if out.Values, err = c.checkChoices(e.choices, t, e.typ.text); err != nil {
 		return err
 	}
+	good := true
 	for _, v := range out.Values {
-		if err := c.take(v.Where, out.Name+v.Name, "a value of "+out.Name); err != nil {
-			return err
+		good = c.told.add(c.take(v.Where, out.Name+v.Name, "a value of "+out.Name)) && good
+		if e.flags {
+			good = c.told.add(c.checkFlag(out, v)) && good
 		}
-		if !e.flags {
-			continue
-		}
-		if err := c.checkFlag(out, v); err != nil {
-			return err
-		}
+	}
+	if !good {
+		return errTold
 	}
 	c.enums[out.Name] = out
 	c.out.Enums = append(c.out.Enums, out)
@@ -171,27 +157,37 @@ func (c *checker) checkFlag(e *Enum, v *Choice) error {
 // checkChoices checks named values of type t.
 func (c *checker) checkChoices(choices []syntaxChoice, t Int, typ string) ([]*Choice, error) {
 	var out []*Choice
+	good := true
 	for i := range choices {
-		x := &choices[i]
-		value, err := c.number(x.value, t, typ)
-		if err != nil {
-			return nil, err
+		choice, err := c.checkChoice(&choices[i], out, t, typ)
+		if c.told.add(err) {
+			out = append(out, choice)
 		}
-		for _, other := range out {
-			switch {
-			case other.Name == x.name.text:
-				return nil, c.fail(x.name.at, "value %q is declared twice", x.name.text)
-			case other.Value.Cmp(value) == 0:
-				return nil, c.fail(x.value.at, "%s is the value of %s already", value.Text, other.Name)
-			}
-		}
-		choice := &Choice{Doc: x.doc, Name: x.name.text, Where: x.name.at, Value: value}
-		if choice.Values, err = c.checkChoices(x.values, t, typ); err != nil {
-			return nil, err
-		}
-		out = append(out, choice)
+		good = good && err == nil
+	}
+	if !good {
+		return nil, errTold
 	}
 	return out, nil
+}
+
+// checkChoice checks a named value that follows others.
+func (c *checker) checkChoice(x *syntaxChoice, others []*Choice, t Int, typ string) (*Choice, error) {
+	value, err := c.number(x.value, t, typ)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		switch {
+		case other.Name == x.name.text:
+			return nil, c.fail(x.name.at, "value %q is declared twice", x.name.text)
+		case other.Value.Cmp(value) == 0:
+			return nil, c.fail(x.value.at, "%s is the value of %s already", value.Text, other.Name)
+		}
+	}
+	out := &Choice{Doc: x.doc, Name: x.name.text, Where: x.name.at, Value: value}
+	out.Values, err = c.checkChoices(x.values, t, typ)
+	return out, err
 }
 
 // number returns the value of a literal for an integer of type t: a number, or
@@ -209,79 +205,6 @@ func (c *checker) number(x syntaxLiteral, t Int, typ string) (Number, error) {
 	return n, nil
 }
 
-func (c *checker) checkRecord(r *syntaxRecord) (*Record, error) {
-	what := "record"
-	if r.key {
-		what = "key"
-	}
-	if err := c.declare(what, r.doc, r.name, r.at); err != nil {
-		return nil, err
-	}
-	rc := &recordChecker{
-		checker: c, record: &Record{Doc: r.doc, Name: r.name, Where: r.at, Key: r.key},
-		byName: map[string]*Field{}, methods: map[string]bool{},
-	}
-	for _, name := range viewMethods {
-		rc.methods[name] = true
-	}
-	if err := rc.check(r); err != nil {
-		return nil, err
-	}
-	for _, suffix := range []string{"View", "MinSize", "Size", "Views"} {
-		if err := c.take(r.at, r.name+suffix, what+" "+r.name); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range rc.record.Fields {
-		if f.hasOffset() {
-			if err := c.take(f.Where, rc.record.offsetName(f), "field "+f.Name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	c.records[r.name] = rc.record
-	c.out.Records = append(c.out.Records, rc.record)
-	return rc.record, nil
-}
-
-func (c *recordChecker) check(r *syntaxRecord) error {
-	for _, f := range r.fields {
-		field, err := c.checkField(f)
-		if err != nil {
-			return err
-		}
-		c.record.Fields = append(c.record.Fields, field)
-		c.syntax = append(c.syntax, f)
-		if field.Kind != KindReserved {
-			c.byName[field.Name] = field
-		}
-	}
-	if len(r.fields) == 0 {
-		return c.fail(r.at, "record %q has no fields", r.name)
-	}
-	if err := c.resolveMeasures(); err != nil {
-		return err
-	}
-	if err := c.resolveSums(); err != nil {
-		return err
-	}
-	if err := c.checkRest(); err != nil {
-		return err
-	}
-	if c.at.Anchor == 0 {
-		c.record.Size = c.at.Off
-		if t := c.record.Total; t != nil && uint64(c.at.Off) > t.Int.Max().Abs {
-			return c.fail(t.Where, "the record has %d bytes, which do not fit into its total", c.at.Off)
-		}
-	} else if f := c.byName["Size"]; f != nil && f.InStruct() {
-		return c.fail(r.at, "a field of a record without a fixed size must not be called Size")
-	}
-	if r.key {
-		return c.checkKey()
-	}
-	return nil
-}
-
 // viewMethods are taken by methods of every view or record.
 var viewMethods = []string{"Bytes", "Parse", "Encode", "Append", "AppendPrefix", "AppendText", "AppendJSON",
 	"String", "Describe"}
@@ -294,7 +217,7 @@ func (c *recordChecker) checkField(f *syntaxField) (*Field, error) {
 		case !unicode.IsUpper(first):
 			return nil, c.fail(f.name.at, "expected a field name that starts with an upper-case letter, found %q",
 				out.Name)
-		case c.byName[out.Name] != nil:
+		case c.byName[out.Name] != nil || c.lostFields[out.Name]:
 			return nil, c.fail(f.name.at, "field %q is declared twice", out.Name)
 		case c.methods[out.Name]:
 			return nil, c.fail(f.name.at, "a field must not be called %s, since every view has that method", out.Name)

@@ -30,9 +30,10 @@ func checkFileNames(files []*File) error {
 }
 
 // checkGoNames looks for Go names that two files of a package declare: those of
-// the generated helpers, too, which no schema knows of.
+// the generated helpers, too, which no schema knows of. And it looks for those
+// that variables within the generated functions hide.
 func checkGoNames(out []Output, files []*File) error {
-	taken := map[string]string{}
+	taken, local := map[string]string{}, map[string]bool{}
 	fset := gotoken.NewFileSet()
 	for _, o := range out {
 		file, err := goparser.ParseFile(fset, o.Name, o.Source, goparser.SkipObjectResolution)
@@ -45,8 +46,67 @@ func checkGoNames(out []Output, files []*File) error {
 			}
 			taken[name] = o.Name
 		}
+		if !strings.HasPrefix(o.Name, "layout_gen") { // what is shared knows no record
+			localNames(file, local)
+		}
+	}
+	for _, f := range files {
+		for _, d := range f.declarations() {
+			if local[d.name] {
+				return &Error{f.Path, d.at.Line, d.at.Col, fmt.Sprintf("expected a name that no variable in the generated code has, found %q", d.name)}
+			}
+		}
 	}
 	return nil
+}
+
+// localNames adds the names of parameters and variables in functions.
+func localNames(file *ast.File, names map[string]bool) {
+	add := func(x ast.Expr) {
+		if id, ok := x.(*ast.Ident); ok {
+			names[id.Name] = true
+		}
+	}
+	addAll := func(list *ast.FieldList) {
+		if list == nil {
+			return
+		}
+		for _, field := range list.List {
+			for _, name := range field.Names {
+				add(name)
+			}
+		}
+	}
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		addAll(fn.Recv)
+		ast.Inspect(fn, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncType:
+				addAll(n.Params)
+				addAll(n.Results)
+			case *ast.AssignStmt:
+				if n.Tok == gotoken.DEFINE {
+					for _, x := range n.Lhs {
+						add(x)
+					}
+				}
+			case *ast.RangeStmt:
+				if n.Tok == gotoken.DEFINE {
+					add(n.Key)
+					add(n.Value)
+				}
+			case *ast.ValueSpec:
+				for _, name := range n.Names {
+					add(name)
+				}
+			}
+			return true
+		})
+	}
 }
 
 // goNames returns what a file declares: methods with their types.

@@ -1,6 +1,10 @@
 package gen
 
 import (
+	goparser "go/parser"
+	gotoken "go/token"
+	"os"
+	"path"
 	"strings"
 	"testing"
 )
@@ -22,6 +26,10 @@ func TestGoNames(t *testing.T) {
 		{[]Schema{{"x.layout", record("View")}}, "x.layout:3:8: the Go name viewOf"},
 		{[]Schema{{"x.layout", record("Int")}}, "x.layout:3:8: the Go name randomInt"},
 		{[]Schema{{"x.layout", record("Bytes")}}, "x.layout:3:8: the Go name randomBytes"},
+		{[]Schema{{"x.layout", record("One", "m")}}, "x.layout:7:8: expected a name that no variable in the generated code has, found \"m\""},
+		{[]Schema{{"x.layout", record("dst")}}, "x.layout:3:8: expected a name that no variable"},
+		{[]Schema{{"x.layout", record("got")}}, "x.layout:3:8: expected a name that no variable"},
+		{[]Schema{{"x.layout", record("some", "other")}}, ""},
 		{[]Schema{{"layout.layout", record("Some")}}, "layout.layout:1:1: the Go files of layout.layout would have the names of those of what all schemas share"},
 		{[]Schema{{"x.layout", record("One")}, {"x_text.layout", record("Two")}}, "x_text.layout:1:1: the Go files"},
 		{[]Schema{{"x.layout", record("One")}, {"X.layout", record("Two")}}, "X.layout:1:1: the Go files"},
@@ -32,6 +40,35 @@ func TestGoNames(t *testing.T) {
 		_, err := GeneratePackage(c.schemas, "")
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.schemas[0].File, err, c.want)
+		}
+	}
+}
+
+// A schema must not hide a package that generated code imports, whichever that is.
+func TestImportsAreKnown(t *testing.T) {
+	for _, name := range []string{"testdata/all.layout", "testdata/more.layout"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := Generate(name, string(text), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range out {
+			file, err := goparser.ParseFile(gotoken.NewFileSet(), o.Name, o.Source, goparser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range file.Imports {
+				name := path.Base(strings.Trim(spec.Path.Value, `"`))
+				if name == "v2" {
+					name = "rand"
+				}
+				if hides(name) == "" {
+					t.Errorf("%s imports %s, which a record may be called", o.Name, spec.Path.Value)
+				}
+			}
 		}
 	}
 }

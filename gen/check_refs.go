@@ -7,10 +7,10 @@ import "slices"
 
 // resolveMeasures decides what each length and count measures.
 func (c *recordChecker) resolveMeasures() error {
-	for i, f := range c.record.Fields {
+	return c.eachField(func(i int, f *Field) error {
 		m := c.syntax[i].measure
 		if m == nil {
-			continue
+			return nil
 		}
 		var err error
 		if f.Of, f.OfEnd, err = c.fieldRange(m.from, m.to, i, "an integer cannot measure itself"); err != nil {
@@ -25,12 +25,27 @@ func (c *recordChecker) resolveMeasures() error {
 		case m.count && of.SizedBy != f:
 			return c.fail(m.from.at, "expected a group that this field has the count of, found %q", m.from.text)
 		}
+		return nil
+	})
+}
+
+// eachField calls check with all fields, and tells what it returns.
+func (c *recordChecker) eachField(check func(i int, f *Field) error) error {
+	good := true
+	for i, f := range c.record.Fields {
+		good = c.told.add(check(i, f)) && good
+	}
+	if !good {
+		return errTold
 	}
 	return nil
 }
 
 // fieldRange finds the fields from..to, which must not hold field self.
 func (c *recordChecker) fieldRange(from, to syntaxName, self int, itself string) (first, last *Field, err error) {
+	if c.lostFields[from.text] || c.lostFields[to.text] {
+		return nil, nil, errTold
+	}
 	first, last = c.byName[from.text], c.byName[to.text]
 	if first == nil {
 		return nil, nil, c.fail(from.at, "expected a field of this record, found %q", from.text)
@@ -51,9 +66,9 @@ func (c *recordChecker) fieldRange(from, to syntaxName, self int, itself string)
 // resolveSums decides what each checksum of the record covers.
 func (c *recordChecker) resolveSums() error {
 	given := false
-	for i, f := range c.record.Fields {
+	err := c.eachField(func(i int, f *Field) error {
 		if f.Sum == nil {
-			continue
+			return nil
 		}
 		if f.Sum.Given {
 			if given {
@@ -62,34 +77,43 @@ func (c *recordChecker) resolveSums() error {
 			given = true
 		}
 		if f.Sum.Preceding || f.Sum.Given {
-			continue
+			return nil
 		}
-		x := c.syntax[i].checksum
-		first, last, err := c.fieldRange(x.from, x.to, i, "a checksum cannot cover itself")
-		if err != nil {
-			return err
-		}
-		f.Sum.First, f.Sum.Last = first, last
-		f.Sum.From, f.Sum.To = first.At, last.End
-		if first == last {
-			f.Sum.From = first.Data
-			if first.Kind == KindUntilBytes {
-				if len(first.If) > 0 {
-					return c.fail(x.from.at, "a checksum over one field needs bytes that are always there")
-				}
-				f.Sum.To = first.End.add(-1)
-			}
-		}
+		return c.resolveSum(i, f)
+	})
+	if err != nil {
+		return err
 	}
 	return c.orderSums()
+}
+
+// resolveSum decides what one checksum covers.
+func (c *recordChecker) resolveSum(i int, f *Field) error {
+	x := c.syntax[i].checksum
+	first, last, err := c.fieldRange(x.from, x.to, i, "a checksum cannot cover itself")
+	if err != nil {
+		return err
+	}
+	f.Sum.First, f.Sum.Last = first, last
+	f.Sum.From, f.Sum.To = first.At, last.End
+	if first == last {
+		f.Sum.From = first.Data
+		if first.Kind == KindUntilBytes {
+			if len(first.If) > 0 {
+				return c.fail(x.from.at, "a checksum over one field needs bytes that are always there")
+			}
+			f.Sum.To = first.End.add(-1)
+		}
+	}
+	return nil
 }
 
 // orderSums refuses a checksum that covers a later one, or two that cover one
 // another: Encode computes them in order.
 func (c *recordChecker) orderSums() error {
-	for i, f := range c.record.Fields {
+	return c.eachField(func(i int, f *Field) error {
 		if f.Sum == nil || f.Sum.First == nil {
-			continue
+			return nil
 		}
 		a := slices.Index(c.record.Fields, f.Sum.First)
 		b := slices.Index(c.record.Fields, f.Sum.Last)
@@ -98,8 +122,8 @@ func (c *recordChecker) orderSums() error {
 				return c.fail(f.Where, "a checksum cannot cover one that stands behind it")
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // checkRest checks that what goes on to the end is followed only by fields of
@@ -131,7 +155,7 @@ func (r *Record) trailing(f *Field) int { return r.End().Off - f.End.Off }
 
 // checkKey checks that the order of the bytes is the order of the fields.
 func (c *recordChecker) checkKey() error {
-	for i, f := range c.record.Fields {
+	return c.eachField(func(i int, f *Field) error {
 		at := f.Where
 		switch {
 		case f.Kind == KindTotal || f.Kind == KindVersion || f.Kind == KindChecksum:
@@ -157,15 +181,15 @@ func (c *recordChecker) checkKey() error {
 			return c.fail(at, "a length of a key is that of bytes in brackets")
 		}
 		if f.SizedBy == nil {
-			continue
+			return nil
 		}
 		for k := i - 1; c.record.Fields[k] != f.SizedBy; k-- {
 			if c.record.Fields[k].InStruct() {
 				return c.fail(at, "between a length of a key and its bytes only constants may stand")
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // notNegative says whether a signed integer has no legal value below 0.

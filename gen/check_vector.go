@@ -35,21 +35,26 @@ func (c *checker) checkVector(v *syntaxVector) error {
 
 func (c *checker) vectorValues(r *Record, v *Vector, values []syntaxValue) ([]Value, error) {
 	var out []Value
-	seen := map[string]bool{}
+	seen, good := map[string]bool{}, true
 	for _, x := range values {
 		value, err := c.vectorValue(r, v, x)
-		if err != nil {
-			return nil, err
+		if !c.told.add(err) {
+			good = false
+			continue
 		}
 		if last := len(out) - 1; value.Field.Kind == KindGroup && last >= 0 && out[last].Field == value.Field {
 			out[last].Entries = append(out[last].Entries, value.Entries...)
 			continue
 		}
 		if seen[x.field.text] {
-			return nil, c.fail(x.field.at, "field %q is set twice", x.field.text)
+			good = c.told.add(c.fail(x.field.at, "field %q is set twice", x.field.text))
+			continue
 		}
 		seen[x.field.text] = true
 		out = append(out, value)
+	}
+	if !good {
+		return nil, errTold
 	}
 	return out, nil
 }

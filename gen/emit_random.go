@@ -171,14 +171,36 @@ func emitPatchTest(p *printer, r *Record) {
 			continue
 		}
 		p.line("m.%s = %s", f.Name, r.randomInt(f))
-		p.line("Patch%s%s(want, m.%s)", title(r.Name), f.Name, f.Name)
+		patch := "Patch" + title(r.Name) + f.Name
+		if f.Int.exact() {
+			p.line("%s(want, m.%s)", patch, f.Name)
+		} else {
+			p.block(fmt.Sprintf("if err := %s(want, m.%s); err != nil", patch, f.Name), func() { p.line("t.Fatal(err)") })
+		}
 		if r.needsSeal() {
 			p.block(fmt.Sprintf("if err := Seal%s(want); err != nil", title(r.Name)), func() { p.line("t.Fatal(err)") })
 		}
 		p.block(fmt.Sprintf("if err := v.Parse(want); err != nil || v.%s() != m.%s", f.Name, f.Name), func() {
 			p.line(`t.Fatalf("patched: %%v", err)`)
 		})
+		if !f.Int.exact() {
+			emitPatchRefusals(p, r, f, patch)
+		}
 	}
+}
+
+// emitPatchRefusals prints that what does not fit is refused, and changes
+// nothing.
+func emitPatchRefusals(p *printer, r *Record, f *Field, patch string) {
+	list := f.Int.Max().Text + "+1"
+	if f.Int.Signed {
+		list += ", " + f.Int.Min().Text + "-1"
+	}
+	p.block(fmt.Sprintf("for _, x := range []%s{%s}", f.Int.GoType(), list), func() {
+		p.block(fmt.Sprintf("if e := requireFieldError(t, %s(want, x), %q); e.Field != %q || v.%s() != m.%s", patch, r.Name, f.Name, f.Name, f.Name), func() {
+			p.line(`t.Fatalf("patched with %%d: %%v", x, e)`)
+		})
+	})
 }
 
 // emitOrderTest prints the test that the bytes of keys are in the order of

@@ -164,21 +164,41 @@ func emitPatches(p *printer, r *Record) {
 			fmt.Sprintf("Patch%s%s writes %s into rec, an encoded %s.", title(r.Name), f.Name, f.Name, r.Name),
 			"It panics if rec is too short to be one.",
 		}
+		if !f.Int.exact() {
+			doc = append(doc, fmt.Sprintf("A value that %d bytes cannot hold is refused with a *FieldError, and rec stays as it", f.Int.Bytes), "is.")
+		}
 		if r.needsSeal() {
 			doc = append(doc, fmt.Sprintf("Seal%s must follow the last patch.", title(r.Name)))
 		}
-		p.function(doc, fmt.Sprintf("func Patch%s%s(rec []byte, x %s)", title(r.Name), f.Name, f.Int.GoType()), func() {
-			if f.At.Anchor > 0 {
-				emitPatchPlace(p, r, f)
-				p.line("%s", storeInt(f.Int, "rec", "at", fmt.Sprintf("at+%d", f.Width), "x"))
-				return
-			}
-			p.line("%s", storeInt(f.Int, "rec", f.At.local(), f.End.local(), "x"))
-		})
+		head := fmt.Sprintf("func Patch%s%s(rec []byte, x %s)", title(r.Name), f.Name, f.Int.GoType())
+		if !f.Int.exact() {
+			head += " error"
+		}
+		p.function(doc, head, func() { emitPatch(p, r, f) })
 	}
 	if r.needsSeal() {
 		emitSeal(p, r)
 	}
+}
+
+func emitPatch(p *printer, r *Record, f *Field) {
+	at, end := f.At.local(), f.End.local()
+	if f.At.Anchor > 0 {
+		emitPatchPlace(p, r, f)
+		at, end = "at", fmt.Sprintf("at+%d", f.Width)
+	}
+	if f.Int.exact() {
+		p.line("%s", storeInt(f.Int, "rec", at, end, "x"))
+		return
+	}
+	low, high := f.Int.Min(), f.Int.Max()
+	cond := fmt.Sprintf("x > %s", high)
+	if f.Int.Signed {
+		cond = fmt.Sprintf("x < %s || %s", low, cond)
+	}
+	p.block("if "+cond, func() { p.line("return outOfRange(%q, %q, %s, x, %s, %s)", r.Name, f.Name, at, low, high) })
+	p.line("%s", storeInt(f.Int, "rec", at, end, "x"))
+	p.line("return nil")
 }
 
 // emitPatchPlace prints the reckoning of the place of a field that stands

@@ -7,19 +7,16 @@ import (
 // Format returns a schema in its standard form: one tab for each open brace, one
 // blank between words, at most one empty line in a row, and the "=" of
 // neighbouring lines below one another. Line ends and comments stay where they
-// are. The error is an *Error if src is no schema.
+// are. A byte order mark goes. The error is an *Error or Errors if src is no schema.
 func Format(file, src string) (string, error) {
-	if _, err := parseFile(file, src); err != nil {
-		return "", err
-	}
-	l := &lexer{file: file, src: src}
-	tokens, err := l.tokens()
-	if err != nil {
+	p := newParser(file, src)
+	p.file()
+	if err := errorOf(p.told.sorted()); err != nil {
 		return "", err
 	}
 	f := &formatter{}
 	var line []token
-	for _, t := range tokens {
+	for _, t := range p.tokens {
 		if t.kind != tokenNewline && t.kind != tokenEOF {
 			line = append(line, t)
 			continue

@@ -24,39 +24,48 @@ type Output struct {
 	Source []byte
 }
 
-// Parse reads and checks a schema. The error is an *Error that names file,
-// line and column.
+// Parse reads and checks a schema. The error is an *Error that names file, line
+// and column, or Errors if there are several mistakes.
 func Parse(file, src string) (*File, error) {
-	tree, err := parseFile(file, src)
-	if err != nil {
+	p := newParser(file, src)
+	tree := p.file()
+	out := checkFile(file, tree, &p.told)
+	if err := errorOf(p.told.sorted()); err != nil {
 		return nil, err
 	}
-	return checkFile(file, tree)
+	return out, nil
 }
 
 // ParsePackage reads and checks all schemas of a package. If pkg is not empty,
-// they must be of that package.
+// they must be of that package. The error is that of Parse, for all schemas.
 func ParsePackage(schemas []Schema, pkg string) ([]*File, error) {
 	var files []*File
+	var wrong Errors
 	declared := map[string]string{}
 	for _, s := range schemas {
 		f, err := Parse(s.File, s.Text)
 		if err != nil {
-			return nil, err
+			wrong = appendError(wrong, err)
+			continue
 		}
-		if pkg != "" && pkg != f.Package || len(files) > 0 && files[0].Package != f.Package {
-			if pkg == "" {
-				pkg = files[0].Package
-			}
-			return nil, &Error{s.File, 1, 1, "the schema is of package " + f.Package + ", not " + pkg}
+		if pkg == "" {
+			pkg = f.Package
+		}
+		if pkg != f.Package {
+			wrong = append(wrong, &Error{s.File, 1, 1, "the schema is of package " + f.Package + ", not " + pkg})
+			continue
 		}
 		for _, d := range f.declarations() {
 			if other := declared[d.name]; other != "" {
-				return nil, &Error{s.File, d.at.Line, d.at.Col, fmt.Sprintf("%q is declared in %s already", d.name, other)}
+				wrong = append(wrong, &Error{s.File, d.at.Line, d.at.Col, fmt.Sprintf("%q is declared in %s already", d.name, other)})
+				continue
 			}
 			declared[d.name] = f.Source
 		}
 		files = append(files, f)
+	}
+	if err := errorOf(wrong); err != nil {
+		return nil, err
 	}
 	return files, nil
 }

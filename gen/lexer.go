@@ -4,22 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
-
-// Error is a mistake in a schema, with the place where it was found.
-type Error struct {
-	// File is the name that was given to Generate.
-	File string
-	// Line and Col count from 1; Col counts bytes.
-	Line, Col int
-	// Msg says what was expected and what was found.
-	Msg string
-}
-
-// Error returns "file:line:col: message".
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
-}
 
 // tokenKind is the kind of one token.
 type tokenKind int
@@ -32,6 +18,8 @@ const (
 	tokenString
 	tokenPunct
 	tokenComment
+	// tokenBad stands for the rest of a line that is no word of the language.
+	tokenBad
 )
 
 // Where is a place in a schema. Line and Col count from 1; Col counts bytes.
@@ -47,6 +35,8 @@ type token struct {
 	raw   string
 	value Number
 	at    Where
+	// err is what is wrong with tokenBad.
+	err error
 }
 
 // describe names the token for an error message.
@@ -83,24 +73,44 @@ func (l *lexer) advance(n int) {
 	l.at.Col += n
 }
 
+// byteOrderMark may stand at the start of a file. It means nothing.
+const byteOrderMark = "\ufeff"
+
 // tokens returns all tokens of the schema, the last one being tokenEOF.
-func (l *lexer) tokens() ([]token, error) {
+func (l *lexer) tokens() []token {
 	l.at = Where{1, 1}
+	if strings.HasPrefix(l.src, byteOrderMark) {
+		l.pos = len(byteOrderMark)
+	}
 	var out []token
 	for {
 		t, err := l.next()
 		if err != nil {
-			return nil, err
+			t = token{kind: tokenBad, text: l.line(), at: l.at, err: err}
+			l.advance(len(t.text))
 		}
 		out = append(out, t)
 		if t.kind == tokenEOF {
-			return out, nil
+			return out
 		}
 	}
 }
 
+// line returns the rest of the line.
+func (l *lexer) line() string {
+	line, _, _ := strings.Cut(l.src[l.pos:], "\n")
+	return line
+}
+
+func (l *lexer) loneReturn(at Where) error {
+	return l.fail(at, "expected a line feed behind the carriage return: a line ends with LF or CR LF")
+}
+
 func (l *lexer) next() (token, error) {
 	for l.pos < len(l.src) && strings.IndexByte(" \t\r", l.src[l.pos]) >= 0 {
+		if l.src[l.pos] == '\r' && !strings.HasPrefix(l.src[l.pos:], "\r\n") {
+			return token{}, l.loneReturn(l.at)
+		}
 		l.advance(1)
 	}
 	start := l.at
@@ -115,12 +125,12 @@ func (l *lexer) next() (token, error) {
 		l.at = Where{l.at.Line + 1, 1}
 		return token{kind: tokenNewline, at: start}, nil
 	case strings.HasPrefix(rest, "//"):
-		end := strings.IndexByte(rest, '\n')
-		if end < 0 {
-			end = len(rest)
+		line := strings.TrimSuffix(l.line(), "\r")
+		if i := strings.IndexByte(line, '\r'); i >= 0 {
+			return token{}, l.loneReturn(Where{start.Line, start.Col + i})
 		}
-		l.advance(end)
-		text := strings.TrimRight(rest[2:end], " \t\r")
+		l.advance(len(line))
+		text := strings.TrimRight(line[2:], " \t")
 		return token{kind: tokenComment, text: strings.TrimPrefix(text, " "), raw: "//" + text, at: start}, nil
 	case c == '"':
 		return l.quoted(rest, start)
@@ -142,7 +152,8 @@ func (l *lexer) next() (token, error) {
 			return token{kind: tokenPunct, text: punct, raw: punct, at: start}, nil
 		}
 	}
-	return token{}, l.fail(start, "unexpected character %q", rune(c))
+	char, _ := utf8.DecodeRuneInString(rest)
+	return token{}, l.fail(start, "unexpected character %q", char)
 }
 
 func (l *lexer) quoted(rest string, start Where) (token, error) {

@@ -190,6 +190,19 @@ func (t Int) Min() Number {
 // holds says whether n is a value of the type.
 func (t Int) holds(n Number) bool { return n.Cmp(t.Min()) >= 0 && n.Cmp(t.Max()) <= 0 }
 
+// toBytes returns the bytes that stand for n, which t holds.
+func (t Int) toBytes(n Number) string {
+	b := make([]byte, t.Bytes)
+	for i := range b {
+		at := t.Bytes - 1 - i
+		if t.Little {
+			at = i
+		}
+		b[at] = byte(uint64(n.Int64()) >> (8 * i))
+	}
+	return string(b)
+}
+
 // fromBytes returns the number that the bytes of s stand for; s has as many
 // bytes as the type.
 func (t Int) fromBytes(s string) Number {

@@ -11,17 +11,12 @@ type parser struct {
 	lexer  *lexer
 	tokens []token
 	pos    int
+	told   mistakes
 }
 
-// parseFile reads a schema into its syntax tree.
-func parseFile(file, src string) (*syntaxFile, error) {
+func newParser(file, src string) *parser {
 	l := &lexer{file: file, src: src}
-	tokens, err := l.tokens()
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{lexer: l, tokens: tokens}
-	return p.file()
+	return &parser{lexer: l, tokens: l.tokens()}
 }
 
 func (p *parser) peek() token { return p.tokens[p.pos] }
@@ -40,6 +35,9 @@ func (p *parser) fail(at Where, format string, args ...any) error {
 
 func (p *parser) expected(what string) error {
 	t := p.peek()
+	if t.kind == tokenBad {
+		return t.err
+	}
 	return p.fail(t.at, "expected %s, found %s", what, t.describe())
 }
 
@@ -146,92 +144,21 @@ func (p *parser) endOfLine() ([]string, error) {
 func (p *parser) comments() []string {
 	var doc []string
 	for {
-		switch p.peek().kind {
-		case tokenComment:
+		t := p.peek()
+		switch {
+		case t.kind == tokenComment || t.kind == tokenBad && strings.HasPrefix(t.text, "//"):
+			p.told.add(t.err)
 			doc = append(doc, p.take().text)
 			if p.peek().kind == tokenNewline {
 				p.take()
 			}
-		case tokenNewline:
+		case t.kind == tokenNewline:
 			p.take()
 			doc = nil
 		default:
 			return doc
 		}
 	}
-}
-
-const declarations = `"record", "key", "enum", "flags", "page" or "vector"`
-
-func (p *parser) file() (*syntaxFile, error) {
-	f := &syntaxFile{}
-	for {
-		doc := p.comments()
-		t := p.peek()
-		if t.kind == tokenEOF && f.pkg != "" {
-			return f, nil
-		}
-		if f.pkg == "" && !p.isWord("package") {
-			return nil, p.expected(`"package"`)
-		}
-		if t.kind != tokenIdent {
-			return nil, p.expected(declarations)
-		}
-		if err := p.declaration(f, doc); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (p *parser) declaration(f *syntaxFile, doc []string) error {
-	t := p.take()
-	switch t.text {
-	case "package":
-		if f.pkg != "" {
-			return p.fail(t.at, "expected a record or a vector, found a second package line")
-		}
-		name, err := p.name("a package name")
-		if err != nil {
-			return err
-		}
-		f.pkg, f.doc = name.text, doc
-		_, err = p.endOfLine()
-		return err
-	case "byteorder":
-		return p.byteOrder(f)
-	case "enum", "flags":
-		e, err := p.enum(doc, t.text == "flags")
-		f.enums = append(f.enums, e)
-		return err
-	case "record", "key":
-		r, err := p.record(doc, t.text == "key")
-		f.records = append(f.records, r)
-		return err
-	case "page":
-		g, err := p.page(doc)
-		f.pages = append(f.pages, g)
-		return err
-	case "vector":
-		v, err := p.vector(doc)
-		f.vectors = append(f.vectors, v)
-		return err
-	}
-	return p.fail(t.at, "expected %s, found %s", declarations, t.describe())
-}
-
-func (p *parser) byteOrder(f *syntaxFile) error {
-	order, err := p.name(`"little" or "big"`)
-	switch {
-	case err != nil:
-		return err
-	case order.text != "little" && order.text != "big":
-		return p.fail(order.at, `expected "little" or "big", found %q`, order.text)
-	case len(f.records)+len(f.enums) > 0:
-		return p.fail(order.at, "expected the byte order before the first record, enum or flags")
-	}
-	f.little = order.text == "little"
-	_, err = p.endOfLine()
-	return err
 }
 
 func (p *parser) enum(doc []string, flags bool) (*syntaxEnum, error) {

@@ -47,7 +47,9 @@ func TestRandomSchemas(t *testing.T) {
 			text := "package " + pkg + "\n" + m.schema()
 			one, err := Parse(name, text)
 			if err != nil {
-				refused[err.(*Error).Msg]++
+				for _, e := range appendError(nil, err) {
+					refused[e.Msg]++
+				}
 				continue
 			}
 			all.WriteString(text)

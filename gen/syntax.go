@@ -4,8 +4,14 @@ package gen
 
 // syntaxFile is one schema file.
 type syntaxFile struct {
-	doc     []string
-	pkg     string
+	doc []string
+	// pkg is the name of the package, empty if the line is missing or wrong.
+	pkg syntaxName
+	// lost are names that may be declared where the syntax is wrong. stray says
+	// that there may be others, since not even the word and the name of a
+	// declaration stand there.
+	lost    map[string]bool
+	stray   bool
 	little  bool
 	enums   []*syntaxEnum
 	records []*syntaxRecord

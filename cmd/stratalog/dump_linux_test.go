@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -37,4 +38,20 @@ func TestDumpReadOnlyMount(t *testing.T) {
 		t.Errorf("%d files", len(files))
 	}
 	fmt.Println("RAN:", t.Name())
+}
+
+// TestDumpNoFile: what is no file is named at once, whatever the flags say of it.
+func TestDumpNoFile(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{fifo: "named pipe", "/dev/null": "device", "/dev/zero": "device"} {
+		for _, flags := range [][]string{nil, {"--record", "QueueUnit"}, {"--json"}} {
+			a := cli(t, "", append([]string{"dump", name}, flags...)...)
+			if want := "stratalog: open " + name + ": is a " + want + ", where a file is needed\n"; a.code != exitFailed || a.errOut != want || a.out != "" {
+				t.Errorf("%s %v: code %d, %q, want %q", name, flags, a.code, a.errOut, want)
+			}
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/perf/load"
@@ -116,4 +117,31 @@ func detail(err error) string {
 		return e.Detail
 	}
 	return err.Error()
+}
+
+// flagText is what to say about err, an error of the flags: of a number it says
+// what is wrong with it, not which function found that.
+func flagText(err error) string {
+	number, isNumber := errors.AsType[*strconv.NumError](err)
+	value, isValue := errors.AsType[*pflag.InvalidValueError](err)
+	if !isNumber || !isValue {
+		return err.Error()
+	}
+	text, what := value.GetValue(), "a whole number"
+	switch {
+	case number.Func == "ParseFloat":
+		what = "a number"
+	case number.Func == "ParseUint":
+		what = "a whole number of at least 0"
+	case number.Func == "ParseBool":
+		what = "true or false"
+	}
+	why := "is not " + what
+	if errors.Is(number.Err, strconv.ErrRange) {
+		why = "is too large"
+		if strings.HasPrefix(text, "-") {
+			why = "is too small"
+		}
+	}
+	return fmt.Sprintf("invalid argument %q for %q flag: %q %s", text, "--"+value.GetFlag().Name, text, why)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stratalog/stratalog"
@@ -50,6 +51,27 @@ func TestChoice(t *testing.T) {
 	for word, ok := range map[string]bool{"auto": true, "mmap": true, "pwrite": true, "uring": false} {
 		if err := w.Set(word); (err == nil) != ok {
 			t.Errorf("write path %q: %v", word, err)
+		}
+	}
+}
+
+// TestNumberFlags: a number that is none is told in words, as with the other
+// flags.
+func TestNumberFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"dump --count x f":                     `invalid argument "x" for "--count" flag: "x" is not a whole number; see stratalog dump --help`,
+		"dump --slots 99999999999999999999 f":  `invalid argument "99999999999999999999" for "--slots" flag: "99999999999999999999" is too large; see stratalog dump --help`,
+		"dump --count -99999999999999999999 f": `invalid argument "-99999999999999999999" for "--count" flag: "-99999999999999999999" is too small; see stratalog dump --help`,
+		"get --count=":                         `invalid argument "" for "--count" flag: "" is not a whole number; see stratalog get --help`,
+		"query --count 1.5":                    `invalid argument "1.5" for "--count" flag: "1.5" is not a whole number; see stratalog query --help`,
+		"bench append --seed -1":               `invalid argument "-1" for "--seed" flag: "-1" is not a whole number of at least 0; see stratalog bench append --help`,
+		"bench append --rate fast":             `invalid argument "fast" for "--rate" flag: "fast" is not a number; see stratalog bench append --help`,
+		"dump --json=maybe f":                  `invalid argument "maybe" for "--json" flag: "maybe" is not true or false; see stratalog dump --help`,
+		"dump --from x f":                      `invalid argument "x" for "--from" flag: size "x" is not a whole number, alone or with B, KiB, MiB or GiB; see stratalog dump --help`,
+		"dump --nothing f":                     `unknown flag: --nothing; see stratalog dump --help`,
+	} {
+		if a := cli(t, "", strings.Fields(args)...); a.code != exitFailed || a.errOut != "stratalog: "+want+"\n" {
+			t.Errorf("%s: code %d, %q", args, a.code, a.errOut)
 		}
 	}
 }

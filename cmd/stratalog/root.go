@@ -53,7 +53,7 @@ it was more than to open what was closed well: one line for each thing, or, with
 	root.SetOut(a.out)
 	root.SetErr(a.errOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v; see %s --help", err, cmd.CommandPath())
+		return usage("%s; see %s --help", flagText(err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the store")

@@ -69,6 +69,18 @@ func TestKinds(t *testing.T) {
 func TestLone(t *testing.T) {
 	log, _ := segment(t, 4096, 600, false, true, "one")
 	bound := append(encode(t, boundSlot, &codec.Bound{Sequence: 1}), make([]byte, boundSlot)...)
+	state := append(encode(t, stateSlot, &codec.State{Sequence: 1}), encode(t, stateSlot, &codec.State{Sequence: 2})...)
+	// damaged is a file of two slots of which those are wrong.
+	damaged := func(whole []byte, slots ...int) []byte {
+		b := slices.Clone(whole)
+		copy(b[len(b)/2:], b[:len(b)/2])
+		for _, slot := range slots {
+			for i := range 16 {
+				b[slot*len(b)/2+i] ^= 0xFF
+			}
+		}
+		return b
+	}
 	number := fmt.Sprintf("/x/%020d", 40)
 	for _, c := range []struct {
 		path string
@@ -76,6 +88,9 @@ func TestLone(t *testing.T) {
 		want string
 	}{
 		{"/x/copy", log, recordsKind.Name}, {number, log, recordsKind.Name}, {"/x/copy", bound, boundKind.Name},
+		{"/x/copy", damaged(bound, 0), boundKind.Name}, {"/x/copy", damaged(bound, 1), boundKind.Name}, {"/x/copy", damaged(bound, 0, 1), ""},
+		{"/x/copy", state, stateKind.Name}, {"/x/copy", damaged(state, 0), stateKind.Name}, {"/x/copy", damaged(state, 1), stateKind.Name},
+		{"/x/copy", damaged(state, 0, 1), ""}, {"/x/copy", damaged(bound, 0)[:boundSlot], ""}, {"/x/copy", damaged(state, 0)[:stateSlot], ""},
 		{number, make([]byte, queueFileSize), queueKind.Name}, {number, make([]byte, batchFileSize), batchKind.Name},
 		{"/x/20261130045319200", make([]byte, 500), indexKind.Name}, {"/x/checkpoint", make([]byte, 4096), checkKind.Name},
 		{"/x/timercheck", make([]byte, 4096), timerChkKind.Name}, {"/x/wheel", make([]byte, wheelFileSize), wheelKind.Name},
@@ -96,6 +111,13 @@ func TestLone(t *testing.T) {
 	}
 	if _, err := KindOf("Unknown", "x"); err == nil || !strings.Contains(err.Error(), "Message, Blank, HostV4") {
 		t.Errorf("KindOf: %v", err)
+	}
+	// The slot that is left is dumped behind the finding.
+	for name, b := range map[string][]byte{"Bound": damaged(bound, 0), "State": damaged(state, 0)} {
+		got := dumpAll(t, mem("copy", b), kindOf(t, "/x/copy", b), Options{})
+		if len(got) == 0 || got[0].kind != "finding" || len(recordsOf(got)) != 1 || recordsOf(got)[0].off != int64(len(b)/2) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 	// Without a name the first record tells where the file starts in the log.
 	if got := dumpAll(t, mem("copy", log), kindOf(t, "/x/copy", log), Options{}); got[0].kind != "record" {

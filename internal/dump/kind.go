@@ -128,12 +128,9 @@ func Identify(f vfs.File, file string) (Kind, error) {
 		if err != nil {
 			return Kind{}, err
 		}
-		s := source{f: f, size: info.Size}
-		front, err := s.at(0, stateSlot)
-		if err != nil {
+		if kind, ok, err = byContent(path.Base(file), &source{f: f, size: info.Size}); err != nil {
 			return Kind{}, err
 		}
-		kind, ok = byContent(path.Base(file), info.Size, front)
 	}
 	if !ok {
 		return Kind{}, fmt.Errorf("neither the path nor the content of %s tells what it is; name its records with --record: one of %s",
@@ -211,34 +208,45 @@ func byPath(parts []string) (Kind, bool) {
 }
 
 // byContent goes by what a file is by itself.
-func byContent(name string, size int64, front []byte) (Kind, bool) {
-	if _, magic, _ := codec.PeekMessage(front); magic == codec.MessageMagicV1 || magic == codec.MessageMagicV2 || magic == codec.BlankMagic {
-		return recordsKind, true
+func byContent(name string, s *source) (Kind, bool, error) {
+	front, err := s.at(0, boundSlot)
+	if err != nil {
+		return Kind{}, false, err
 	}
-	// The sidecar's records begin with their magic.
+	if _, magic, _ := codec.PeekMessage(front); magic == codec.MessageMagicV1 || magic == codec.MessageMagicV2 || magic == codec.BlankMagic {
+		return recordsKind, true, nil
+	}
+	// The sidecar's records begin with their magic. One slot that is whole is
+	// enough, whatever became of the other one.
 	for _, k := range []Kind{boundKind, stateKind} {
-		if _, err := mustInfo(k.record).View(front); err == nil && size == 2*k.slot {
-			return k, true
+		for off := int64(0); off < 2*k.slot && s.size == 2*k.slot; off += k.slot {
+			slot, err := s.at(off, k.slot)
+			if err != nil {
+				return Kind{}, false, err
+			}
+			if _, err := mustInfo(k.record).View(slot); err == nil {
+				return k, true, nil
+			}
 		}
 	}
 	switch {
-	case name == "timercheck" && size == codec.CheckpointFileSize:
-		return timerChkKind, true
-	case size == wheelFileSize:
-		return wheelKind, true
+	case name == "timercheck" && s.size == codec.CheckpointFileSize:
+		return timerChkKind, true, nil
+	case s.size == wheelFileSize:
+		return wheelKind, true, nil
 	case digits(name, 17):
-		return indexKind, true
+		return indexKind, true, nil
 	case !digits(name, 20):
-	case size == queueFileSize:
-		return queueKind, true
-	case size == batchFileSize:
-		return batchKind, true
-	case size == extFileSize:
-		return extKind, true
-	case size == timerLogFileSize:
-		return timerKind, true
+	case s.size == queueFileSize:
+		return queueKind, true, nil
+	case s.size == batchFileSize:
+		return batchKind, true, nil
+	case s.size == extFileSize:
+		return extKind, true, nil
+	case s.size == timerLogFileSize:
+		return timerKind, true, nil
 	}
-	return Kind{}, false
+	return Kind{}, false, nil
 }
 
 // digits says whether name is n decimal digits; n of 0 is any number of them.

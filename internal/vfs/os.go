@@ -62,9 +62,22 @@ func causeOf(err error) error {
 func (osFS) Open(path string, flag Flag) (File, error) {
 	f, err := openFile(filepath.FromSlash(path), path, flag)
 	if err != nil {
-		return nil, pathErr("open", path, causeOf(err))
+		return nil, pathErr("open", path, notRegular(filepath.FromSlash(path), causeOf(err)))
 	}
 	return f, nil
+}
+
+// notRegular returns a *NotRegularError with the cause err if that is what is
+// wrong with the file, else err.
+func notRegular(native string, err error) error {
+	if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENXIO) { // the latter is that of sockets
+		return err
+	}
+	st, statErr := os.Stat(native)
+	if statErr != nil || st.Mode().IsRegular() || st.IsDir() {
+		return err
+	}
+	return &NotRegularError{Mode: st.Mode().Type(), Cause: err}
 }
 
 func (osFS) Rename(oldPath, newPath string) error {

@@ -1,7 +1,9 @@
 package vfs
 
 import (
+	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +86,31 @@ func TestOSLockRefusesOddFiles(t *testing.T) {
 	wantErr(t, err, syscall.EINVAL)
 	_, err = OS().Open(fifo, ReadOnly) // Must not wait for a writer.
 	wantErr(t, err, syscall.EINVAL)
+}
+
+// TestOSOpenNotRegular: what is no file is named, with the path told once.
+func TestOSOpenNotRegular(t *testing.T) {
+	dir := t.TempDir()
+	fifo, link, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "sock")
+	check(t, syscall.Mkfifo(fifo, 0o644))
+	check(t, os.Symlink(fifo, link))
+	l, err := net.Listen("unix", sock)
+	check(t, err)
+	defer l.Close()
+	for path, want := range map[string]string{fifo: "named pipe", link: "named pipe", sock: "socket", "/dev/null": "device", "/dev/zero": "device"} {
+		for _, flag := range []Flag{ReadOnly, ReadWrite | Create} {
+			f, err := OS().Open(path, flag)
+			if err == nil {
+				f.Close()
+			}
+			e, ok := errors.AsType[*NotRegularError](err)
+			if want := "open " + path + ": is a " + want + ", where a file is needed"; !ok || err.Error() != want || e.Cause == nil {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+	_, err = OS().Open(dir, ReadOnly)
+	wantErr(t, err, syscall.EISDIR)
 }
 
 func TestOSPopulateReportsTruncation(t *testing.T) {

@@ -33,6 +33,10 @@ func openFile(native, name string, flag Flag) (File, error) {
 			mode |= os.O_EXCL
 		}
 	}
+	// A named pipe would keep whoever opens it waiting.
+	if st, err := os.Stat(native); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		return nil, syscall.EINVAL
+	}
 	f, err := os.OpenFile(native, mode, filePerm)
 	if err != nil {
 		return nil, err

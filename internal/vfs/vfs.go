@@ -13,6 +13,7 @@ package vfs
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"time"
 	"unsafe"
 )
@@ -58,6 +59,33 @@ type Info struct {
 	ModTime time.Time
 	ID      FileID
 }
+
+// NotRegularError is the cause of the error of Open for what is neither a file
+// nor a directory. It is never waited for.
+type NotRegularError struct {
+	// Mode is what it is: fs.ModeNamedPipe, fs.ModeSocket or fs.ModeDevice, with
+	// other type bits.
+	Mode fs.FileMode
+	// Cause is the system's error number.
+	Cause error
+}
+
+// Error names what it is.
+func (e *NotRegularError) Error() string {
+	what := "is no regular file"
+	switch {
+	case e.Mode&fs.ModeNamedPipe != 0:
+		what = "is a named pipe"
+	case e.Mode&fs.ModeSocket != 0:
+		what = "is a socket"
+	case e.Mode&fs.ModeDevice != 0:
+		what = "is a device"
+	}
+	return what + ", where a file is needed"
+}
+
+// Unwrap returns Cause.
+func (e *NotRegularError) Unwrap() error { return e.Cause }
 
 // DirEntry is one name in a directory.
 type DirEntry struct {

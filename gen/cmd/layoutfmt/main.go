@@ -6,8 +6,8 @@
 //
 // Without files it reads the standard input. It prints the result; with -l it
 // prints the names of files that are not in their standard form, with -w it
-// writes them. A mistake in a schema is printed as file:line:col and ends it
-// with status 1.
+// writes them. Mistakes in schemas are printed as file:line:col. A file that is no
+// schema or cannot be read does not keep it from the others; the status is then 1.
 package main
 
 import (
@@ -46,12 +46,13 @@ func run(names []string, list, write bool, in io.Reader, out io.Writer) error {
 		_, err = io.WriteString(out, text)
 		return err
 	}
+	var wrong []error
 	for _, name := range names {
 		if err := format(name, list, write, out); err != nil {
-			return err
+			wrong = append(wrong, err)
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func format(name string, list, write bool, out io.Writer) error {
