@@ -110,7 +110,7 @@ func (s *Store) Follow(ctx context.Context, req Request, out *Records) error {
 			out.clear()
 			out.Next = next
 			if errors.Is(err, contract.ErrClosed) {
-				return err
+				return contract.NewError(contract.KindClosed, contract.OpRead, contract.ComponentStore, "the store was closed while the call waited for records", nil)
 			}
 			return contract.NewError(contract.KindTimeout, contract.OpRead, contract.ComponentStore, "the wait for records ended", err)
 		}
