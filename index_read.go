@@ -158,6 +158,9 @@ func (v *verifier) endIndex() error {
 	err := v.index.v.Finish()
 	v.report.Entries = v.index.v.Entries()
 	if n, f := v.index.missing, v.index.first; n > 0 && v.r.index.broken {
+		if f.File == "" {
+			f.File = path.Join(v.r.opt.Dir, indexDirName) // No file is left that should have it.
+		}
 		v.add(Finding{Severity: Fault, Kind: "missing-entry", File: f.File, Offset: f.Offset, Count: n,
 			Text: f.Text + "; the key index does not hold what it had when its cursor was saved"})
 	} else if n > 0 {

@@ -96,8 +96,21 @@ func (r *Reader) unclean() bool {
 }
 
 // openQueues opens the consume queues and leaves out, in memory, what lies
-// beyond the log that may be seen.
+// beyond the log that may be seen. An owner may remove files between the look at a
+// directory and the one at its files: then it looks again.
 func (r *Reader) openQueues() (*cq.Store, error) {
+	for tries := 0; ; tries++ {
+		queues, err := r.tryQueues()
+		if !errors.Is(err, fs.ErrNotExist) || tries == maxLooks {
+			return queues, err
+		}
+	}
+}
+
+// maxLooks bounds how often openQueues looks again.
+const maxLooks = 100
+
+func (r *Reader) tryQueues() (*cq.Store, error) {
 	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
 		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error

@@ -308,6 +308,8 @@ func (v *verifier) endRun(q queueKey, run *unitRun) {
 	file, place := v.r.queues.Place(q.topic, q.queue, run.first)
 	if b := v.r.queues.Batch(q.topic, q.queue); b != nil {
 		file, place = b.Place(run.first)
+	} else if v.r.queues.IsBatch(q.topic) {
+		file, place = v.r.queues.BatchDir(q.topic, q.queue), 0
 	}
 	f := Finding{Severity: Fault, Kind: run.kind, File: file, Offset: place, Count: run.next - run.first}
 	f.Text = fmt.Sprintf("unit %d of %s/%d: %s", run.first, q.topic, q.queue, run.why)

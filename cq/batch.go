@@ -145,7 +145,7 @@ func (s *Store) openBatches() error {
 }
 
 func (s *Store) addBatch(topic string, id int32) *BatchQueue {
-	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: path.Join(s.batches.dir, topic, strconv.Itoa(int(id)))}}
+	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: s.BatchDir(topic, id)}}
 	s.batches.mu.Lock()
 	defer s.batches.mu.Unlock()
 	s.batches.any.Store(true)
@@ -335,6 +335,12 @@ func (s *Store) Batch(topic string, queue int32) *BatchQueue {
 		return nil
 	}
 	return q
+}
+
+// BatchDir returns the directory of the files of a batch queue, which need not be
+// there.
+func (s *Store) BatchDir(topic string, queue int32) string {
+	return path.Join(s.batches.dir, topic, strconv.Itoa(int(queue)))
 }
 
 // BatchTopics returns the topics whose queues are of batches, sorted.
