@@ -28,17 +28,28 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 	looked, taken := 0, 0
 	var units [8]codec.BatchUnit
 	for looked < count {
-		n, err := q.Units(out.Next, units[:])
+		first, err := q.Find(out.Next)
+		n := 0
+		if err == nil {
+			n, err = q.UnitsAt(first, units[:])
+		}
+		if err == nil && n > 0 && units[0].BaseOffset > out.Next {
+			err = g.gapBatch(q, req, first)
+		}
+		if err != nil && out.Next > req.Offset {
+			return 0, nil
+		}
 		if err != nil {
 			return behind(req.Offset, err), err
 		}
-		for _, u := range units[:n] {
+		for i, u := range units[:n] {
 			if looked >= count {
 				break
 			}
 			looked++
 			next := u.BaseOffset + int64(u.BatchSize)
-			if req.Tag != "" && u.TagsCode != tagHash {
+			// A unit that is not where it is expected may be damaged: its record decides.
+			if req.Tag != "" && u.TagsCode != tagHash && u.BaseOffset <= out.Next && out.Next < next {
 				out.Next = next
 				continue
 			}
@@ -46,12 +57,12 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 				return 0, nil
 			}
 			rec := &out.records[out.n]
-			found, err := g.batchRecord(req, u, rec)
+			found, err := g.batchRecord(q, req, first+int64(i), u, rec)
 			if !found {
 				if out.Next > req.Offset {
 					return 0, nil
 				}
-				return behind(req.Offset, err), g.missedBatch(q, req, out, u, err)
+				return behind(req.Offset, err), g.missedBatch(q, req, out, first+int64(i), u, err)
 			}
 			out.Next = next
 			if tag, _ := codec.FindProperty(rec.Properties(), codec.PropertyTags); req.Tag != "" && string(tag) != req.Tag {
@@ -71,15 +82,39 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 	return 0, nil
 }
 
-// batchRecord reads the record that a unit of a batch queue names.
-func (g getter) batchRecord(req Request, u codec.BatchUnit, rec *Record) (bool, error) {
+// gapBatch looks at the unit in front of unit i, when that begins behind the number
+// that was asked for. Java leaves gaps: but if the unit in front is damaged, it
+// may be the one that has the number.
+func (g getter) gapBatch(q *cq.BatchQueue, req Request, i int64) error {
+	if first, _ := q.Bounds(); i <= first {
+		return nil
+	}
+	var u [1]codec.BatchUnit
+	if n, err := q.UnitsAt(i-1, u[:]); n == 0 || err != nil {
+		return err
+	}
+	var rec Record
+	defer rec.Release()
+	_, err := g.batchRecord(q, req, i-1, u[0], &rec)
+	return err
+}
+
+// wrongBatch is the damage of a unit of a batch queue.
+func wrongBatch(q *cq.BatchQueue, i int64, format string, args ...any) error {
+	file, place := q.PlaceOf(i)
+	return &contract.CorruptionError{File: file, Offset: place, Cause: fmt.Errorf(format, args...)}
+}
+
+// batchRecord reads the record that u names, unit i of a batch queue.
+func (g getter) batchRecord(q *cq.BatchQueue, req Request, i int64, u codec.BatchUnit, rec *Record) (bool, error) {
 	found, err := g.log.ReadSized(contract.Offset(u.PhysicalOffset), u.Size, rec)
 	if err != nil || !found {
 		return false, err
 	}
 	base, n, ok := cq.BatchOf(&rec.MessageView)
 	if !ok || base != u.BaseOffset || n != u.BatchSize || rec.QueueID() != req.QueueID || string(rec.Topic()) != req.Topic {
-		err := g.wrongUnit(req, u.BaseOffset, "the unit leads to record %d of %s/%d at %d", rec.QueueOffset(), rec.Topic(), rec.QueueID(), u.PhysicalOffset)
+		err := wrongBatch(q, i, "the unit, of %d messages from %d on, leads to record %d of %s/%d at %d, of %d from %d on", u.BatchSize, u.BaseOffset,
+			rec.QueueOffset(), rec.Topic(), rec.QueueID(), u.PhysicalOffset, n, base)
 		rec.Release()
 		return false, err
 	}
@@ -87,7 +122,7 @@ func (g getter) batchRecord(req Request, u codec.BatchUnit, rec *Record) (bool, 
 }
 
 // missedBatch answers when the first unit asked for led to no record.
-func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, u codec.BatchUnit, err error) error {
+func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, i int64, u codec.BatchUnit, err error) error {
 	if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 		return err
 	}
@@ -97,14 +132,14 @@ func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, u codec
 		}
 	}
 	var now [1]codec.BatchUnit
-	n, _ := q.Units(req.Offset, now[:])
+	n, _ := q.UnitsAt(i, now[:])
 	if g.cutSinceBegun(out) || n == 0 || now[0] != u ||
 		g.owner == nil && contract.Offset(u.PhysicalOffset)+contract.Offset(u.Size) > g.log.Confirmed() {
 		g.wait(req, out)
 		return nil
 	}
 	if err == nil {
-		err = g.wrongUnit(req, req.Offset, "the unit leads to %d bytes at %d, where no such record starts", u.Size, u.PhysicalOffset)
+		err = wrongBatch(q, i, "the unit leads to %d bytes at %d, where no such record starts", u.Size, u.PhysicalOffset)
 	}
 	return err
 }
@@ -162,44 +197,56 @@ func (v *verifier) batch(m *codec.MessageView) {
 // batchUnits checks that every unit of a batch queue leads to its record.
 func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 	req := Request{Topic: topic, QueueID: id}
-	at, end := q.Range()
+	i, end := q.Bounds()
 	var units [64]codec.BatchUnit
-	for at < end {
+	for i < end {
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
-		n, err := q.Units(at, units[:])
+		n, err := q.UnitsAt(i, units[:])
 		if n == 0 {
 			if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 				return err
 			}
 			break
 		}
-		for _, u := range units[:n] {
+		for k, u := range units[:n] {
 			v.report.Units++
-			at = u.BaseOffset + int64(u.BatchSize)
 			if v.isDamaged(contract.Offset(u.PhysicalOffset)) {
 				continue
 			}
-			var rec Record
-			found, err := v.r.getter().batchRecord(req, u, &rec)
-			wrong := ""
-			switch {
-			case err != nil && errors.Is(err, contract.ErrCorrupt):
-				wrong = why(err)
-			case err != nil:
+			wrong, err := v.batchUnit(q, req, i+int64(k), u)
+			if err != nil {
 				return err
-			case !found:
-				wrong = fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset)
-			case rec.StoreTimestamp() != u.StoreTime || codec.TagsCode(rec.Properties()) != u.TagsCode:
-				wrong = fmt.Sprintf("the unit has store time %d and tags code %d, the record %d and %d", u.StoreTime, u.TagsCode,
-					rec.StoreTimestamp(), codec.TagsCode(rec.Properties()))
 			}
-			rec.Release()
 			if wrong != "" {
-				v.endRun(queueKey{topic, id}, &unitRun{kind: "wrong-unit", first: u.BaseOffset, next: u.BaseOffset + 1, why: wrong})
+				f := Finding{Severity: Fault, Kind: "wrong-unit", Count: 1, Text: fmt.Sprintf("unit %d of %s/%d: %s", i+int64(k), topic, id, wrong)}
+				f.File, f.Offset = q.PlaceOf(i + int64(k))
+				v.add(f)
 			}
 		}
+		i += int64(n)
 	}
 	return nil
+}
+
+// batchUnit tells what is wrong with unit i of a batch queue, empty for nothing.
+func (v *verifier) batchUnit(q *cq.BatchQueue, req Request, i int64, u codec.BatchUnit) (string, error) {
+	var rec Record
+	defer rec.Release()
+	found, err := v.r.getter().batchRecord(q, req, i, u, &rec)
+	switch {
+	case err != nil && errors.Is(err, contract.ErrCorrupt):
+		return why(err), nil
+	case err != nil:
+		return "", err
+	case !found:
+		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
+	case rec.QueueOffset() != u.BaseOffset:
+		return fmt.Sprintf("the unit leads to the record with number %d at %d", rec.QueueOffset(), u.PhysicalOffset), nil
+	case rec.StoreTimestamp() != u.StoreTime || codec.TagsCode(rec.Properties()) != u.TagsCode:
+		return fmt.Sprintf("the unit has store time %d and tags code %d, the record %d and %d", u.StoreTime, u.TagsCode,
+			rec.StoreTimestamp(), codec.TagsCode(rec.Properties())), nil
+	}
+	return "", nil
 }

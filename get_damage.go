@@ -14,9 +14,6 @@ import (
 // log.
 func (g getter) wrongUnit(req Request, at int64, format string, args ...any) error {
 	file, place := g.queues.Place(req.Topic, req.QueueID, at)
-	if q := g.queues.Batch(req.Topic, req.QueueID); q != nil {
-		file, place = q.Place(at)
-	}
 	return &contract.CorruptionError{File: file, Offset: place, Cause: fmt.Errorf(format, args...)}
 }
 

@@ -21,6 +21,9 @@ type indexView struct {
 	// start, and known is false.
 	boundary contract.Offset
 	known    bool
+	// broken tells that its files do not hold what the cursor counted, though the
+	// store was closed well.
+	broken bool
 }
 
 func (v indexView) close() error {
@@ -55,6 +58,8 @@ func (r *Reader) openIndex() indexView {
 		v.boundary, v.known = max(cursor.Next, v.boundary), true
 	} else if len(store.Files()) == 0 {
 		return indexView{why: errors.Join(errNoIndex, store.Close())}
+	} else {
+		v.broken = fit.Exact && !r.unclean() && !r.stranger()
 	}
 	return v
 }
@@ -102,6 +107,7 @@ func (r *Reader) inspectIndex(in *Inspection) {
 type indexCheck struct {
 	v       *index.Verifier // nil if there is nothing to check
 	missing int64
+	first   index.Fault // The first of the missing.
 }
 
 // beginIndex makes ready for the records of the log.
@@ -125,7 +131,9 @@ func (v *verifier) indexFault(f index.Fault) {
 	switch {
 	case f.Record >= 0 && v.isDamaged(f.Record):
 	case f.Missing && !v.r.index.known:
-		v.index.missing++
+		if v.index.missing++; v.index.missing == 1 {
+			v.index.first = f
+		}
 	case f.Missing:
 		v.add(Finding{Severity: Fault, Kind: "missing-entry", File: f.File, Offset: f.Offset, Text: f.Text})
 	default:
@@ -149,7 +157,13 @@ func (v *verifier) endIndex() error {
 	}
 	err := v.index.v.Finish()
 	v.report.Entries = v.index.v.Entries()
-	if n := v.index.missing; n > 0 {
+	if n, f := v.index.missing, v.index.first; n > 0 && v.r.index.broken {
+		if f.File == "" {
+			f.File = path.Join(v.r.opt.Dir, indexDirName) // No file is left that should have it.
+		}
+		v.add(Finding{Severity: Fault, Kind: "missing-entry", File: f.File, Offset: f.Offset, Count: n,
+			Text: f.Text + "; the key index does not hold what it had when its cursor was saved"})
+	} else if n > 0 {
 		v.note("index-incomplete", fmt.Sprintf("%d keys are not in the index, of which nothing says how far it has come", n))
 	}
 	if n := v.index.v.Lagging(); n > 0 {

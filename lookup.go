@@ -78,7 +78,9 @@ func (s *Store) GetByID(ctx context.Context, id string, out *Record) (bool, erro
 // Follow is Get that waits: it returns when there are records, or anything to
 // tell other than that the queue ends here. It passes over what req.Tag leaves
 // out. What retention, a cut of the log, or a jump to an offset beyond the end
-// answer to Get they answer here; ctx ends the wait with an error.
+// answer to Get they answer here. A queue that does not exist is waited for. When
+// ctx ends so does the wait, with an error that matches ctx's; when the store is
+// closed, with contract.ErrClosed. Next is then the offset to go on from.
 func (s *Store) Follow(ctx context.Context, req Request, out *Records) error {
 	for {
 		seen := contract.Offset(0)
@@ -110,7 +112,7 @@ func (s *Store) Follow(ctx context.Context, req Request, out *Records) error {
 			out.clear()
 			out.Next = next
 			if errors.Is(err, contract.ErrClosed) {
-				return err
+				return contract.NewError(contract.KindClosed, contract.OpRead, contract.ComponentStore, "the store was closed while the call waited for records", nil)
 			}
 			return contract.NewError(contract.KindTimeout, contract.OpRead, contract.ComponentStore, "the wait for records ended", err)
 		}

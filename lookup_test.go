@@ -3,6 +3,7 @@ package stratalog
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func TestFollow(t *testing.T) {
 	c = following(ctx, s, Request{Topic: "t", Offset: 71})
 	until(t, "somebody waits", func() bool { return s.dispatcher.Waiting() > 0 }, nil)
 	closeClean(t, s)
-	if f := answer(t, c); !errors.Is(f.err, contract.ErrClosed) {
+	if f := answer(t, c); !errors.Is(f.err, contract.ErrClosed) || !strings.HasPrefix(f.err.Error(), "store: read: ") {
 		t.Fatalf("%+v", f)
 	}
 }

@@ -376,6 +376,36 @@ func TestVerifyIndex(t *testing.T) {
 	}
 }
 
+// TestVerifyIndexPlaces: an entry that leads to a place far beyond the log hides its
+// message from queries. In a store that was closed well it is a fault, at its place.
+func TestVerifyIndexPlaces(t *testing.T) {
+	k := newKeyed(t)
+	k.put(t, 100)
+	closeClean(t, k.s)
+	r, err := OpenReader(context.Background(), k.opt, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := r.Inspect().IndexFiles
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		old := readFile(t, k.sim, file.Path)
+		for e := int64(1); e <= file.Entries; e++ {
+			entry := int64(codec.IndexHeaderSize+k.opt.IndexSlots*codec.IndexSlotSize) + e*codec.IndexEntrySize
+			writeFile(t, k.sim, file.Path, entry+4, []byte{old[entry+4] ^ 0x20}, false)
+			report, found := verify(t, k.sim, k.opt)
+			if report.Faults == 0 || !slices.ContainsFunc(found, func(f Finding) bool {
+				return f.Severity == Fault && f.File == file.Path && (f.Offset == entry || f.Offset == 0)
+			}) {
+				t.Errorf("entry %d of %s: %v", e, file.Path, found)
+			}
+			writeFile(t, k.sim, file.Path, 0, old, false)
+		}
+	}
+}
+
 // With tags in the index they are found by it.
 func TestQueryTag(t *testing.T) {
 	sim := vfs.NewSim()

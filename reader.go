@@ -8,6 +8,7 @@ import (
 	"path"
 	"sync/atomic"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/commitlog"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/cq"
@@ -39,8 +40,10 @@ type Reader struct {
 	badQueues error
 	index     indexView
 	// led is where the record ends that the last queue entry leads to, also if that
-	// lies beyond the end.
+	// lies beyond the end; beyond are the entries that lead there, in a closed log
+	// of which no bound is known.
 	led    Offset
+	beyond []ledUnit
 	closed atomic.Bool
 }
 
@@ -93,8 +96,21 @@ func (r *Reader) unclean() bool {
 }
 
 // openQueues opens the consume queues and leaves out, in memory, what lies
-// beyond the log that may be seen.
+// beyond the log that may be seen. An owner may remove files between the look at a
+// directory and the one at its files: then it looks again.
 func (r *Reader) openQueues() (*cq.Store, error) {
+	for tries := 0; ; tries++ {
+		queues, err := r.tryQueues()
+		if !errors.Is(err, fs.ErrNotExist) || tries == maxLooks {
+			return queues, err
+		}
+	}
+}
+
+// maxLooks bounds how often openQueues looks again.
+const maxLooks = 100
+
+func (r *Reader) tryQueues() (*cq.Store, error) {
 	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
 		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error
@@ -106,11 +122,16 @@ func (r *Reader) openQueues() (*cq.Store, error) {
 		return r.noQueues(opt, err)
 	}
 	r.badQueues = nil
-	r.led = queues.MaxPhysical()
+	r.led, r.beyond = queues.MaxPhysical(), nil
 	// Entries that lead beyond the last valid record, or bytes there that are none,
 	// tell that there may be more.
 	if _, _, torn := r.log.Tail(); torn != nil && r.led != r.log.Confirmed() || r.led > r.log.Confirmed() {
 		if err := r.log.PassOver(); err != nil {
+			return nil, errors.Join(err, queues.Close())
+		}
+	}
+	if r.led > r.log.Confirmed() && r.log.OpenEnded() && !r.unclean() {
+		if r.beyond, err = ledBeyond(queues, r.log.Confirmed()); err != nil {
 			return nil, errors.Join(err, queues.Close())
 		}
 	}
@@ -121,6 +142,47 @@ func (r *Reader) openQueues() (*cq.Store, error) {
 		return nil, errors.Join(err, queues.Close())
 	}
 	return queues, nil
+}
+
+// ledUnit is a unit that leads beyond the end of the log.
+type ledUnit struct {
+	queueKey
+	at    int64 // Its number, of a batch queue counted from the queue's start.
+	file  string
+	place int64
+	phy   int64
+	size  int32
+}
+
+// ledBeyond returns the last unit of each queue of which it leads beyond end.
+func ledBeyond(queues *cq.Store, end Offset) (out []ledUnit, err error) {
+	for _, topic := range queues.Topics() {
+		for _, id := range queues.Queues(topic) {
+			u := ledUnit{queueKey: queueKey{topic, id}}
+			n := 0
+			if b := queues.Batch(topic, id); b != nil {
+				var unit [1]codec.BatchUnit
+				_, last := b.Bounds()
+				u.at = last - 1
+				u.file, u.place = b.PlaceOf(u.at)
+				n, err = b.UnitsAt(u.at, unit[:])
+				u.phy, u.size = unit[0].PhysicalOffset, unit[0].Size
+			} else {
+				var unit [1]codec.QueueUnit
+				u.at = queues.Max(topic, id) - 1
+				u.file, u.place = queues.Place(topic, id, u.at)
+				n, err = queues.Units(topic, id, u.at, unit[:])
+				u.phy, u.size = unit[0].PhysicalOffset, unit[0].Size
+			}
+			if err != nil && !errors.Is(err, contract.ErrCorrupt) {
+				return nil, err
+			}
+			if n == 1 && err == nil && Offset(u.phy)+Offset(u.size) > end {
+				out = append(out, u)
+			}
+		}
+	}
+	return out, nil
 }
 
 // noQueues goes on without queues when salvaging from a store whose queues are

@@ -332,3 +332,53 @@ func TestVerifySidecar(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// opening is a file system that does something when a file is opened first.
+type opening struct {
+	vfs.FS
+	file string
+	then func()
+}
+
+func (o *opening) Open(name string, flag vfs.Flag) (vfs.File, error) {
+	if then := o.then; name == o.file && then != nil {
+		o.then = nil
+		then()
+	}
+	return o.FS.Open(name, flag)
+}
+
+// TestReaderBesideRetirement: files that retention removes between the look at
+// their directory and the one into them are no failure.
+func TestReaderBesideRetirement(t *testing.T) {
+	sim := vfs.NewSim()
+	opt := testOptions(sim, "/store")
+	opt.SegmentSize, opt.QueueFileSize = 16<<10, 400
+	s := start(t, opt)
+	for i := range 900 {
+		mustAppend(t, s, &Message{Topic: "t", Body: body(i % 7)}, Sync)
+	}
+	waitVisible(t, s, s.Health().Watermarks.Durable)
+	o := &opening{FS: sim, file: "/store/consumequeue/t/0/00000000000000000000"}
+	o.then = func() {
+		if retired, err := s.Retire(context.Background(), s.Health().Watermarks.Durable/2); err != nil || retired.QueueFiles == 0 {
+			t.Errorf("%+v, %v", retired, err)
+		}
+	}
+	reading := opt
+	reading.FS = o
+	r, err := OpenReader(context.Background(), reading, ReaderOptions{})
+	if err != nil || o.then != nil {
+		t.Fatal(err)
+	}
+	var out Records
+	first, _ := r.QueueRange("t", 0)
+	if err := r.Get(context.Background(), Request{Topic: "t", Offset: first}, &out); err != nil {
+		t.Error(out.Status, err)
+	}
+	out.Release()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closeClean(t, s)
+}

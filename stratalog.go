@@ -1,7 +1,7 @@
 // Package stratalog is an embeddable message store for brokers. It keeps Apache
 // RocketMQ's own files: one primary log that every record goes through, and
 // strata derived from it, of which the consume queues (queue offset to record)
-// are built in. A Java broker can open a directory that a Store wrote, and the
+// and the key index (key to records) are built in. A Java broker can open a directory that a Store wrote, and the
 // other way round.
 //
 // A Store goes through stages: New checks the options and touches nothing, Load
@@ -10,9 +10,17 @@
 // Load.
 //
 //	Submit, Append, AppendBatch  write; the receipt says what was achieved
-//	Get, GetAt                   read by queue offset and by physical offset
+//	Get, Follow                  read a queue by offset and tag; Follow waits for more
+//	GetByTime, OffsetByTime      go by store time
+//	GetAt, GetByID               read the record at a physical offset, or of a message id
+//	QueryKey                     finds messages by key, newest first
+//	Delayed, RealQueue           make, and resolve, messages that wait for a delay level
+//	Retire, TruncateTo           remove what is old; cut what is new
 //	Health                       watermarks, lanes, what is wrong
 //	Recover                      lifts the fence after a failed write or sync
+//
+// A Reader (OpenReader) reads, inspects and verifies a directory without owning
+// it, also beside a running Store, and one of a Java broker.
 //
 // What an answer means after a kill, a power cut, a failed sync or on a full
 // disk is the table in README.md; docs/DURABILITY.md has the assumptions.

@@ -32,8 +32,8 @@ type Finding struct {
 	Kind   string `json:"kind"`
 	File   string `json:"file,omitempty"`
 	Offset int64  `json:"offset"`
-	// Count is how many units in a row a missing-unit or wrong-unit stands for;
-	// File and Offset are the place of the first.
+	// Count is how many units in a row a missing-unit or wrong-unit stands for, or
+	// how many keys a missing-entry; File and Offset are the place of the first.
 	Count int64 `json:"count,omitempty"`
 	// Lost is the range of the log that cannot be served.
 	Lost *LostRange `json:"lost,omitempty"`
@@ -308,6 +308,8 @@ func (v *verifier) endRun(q queueKey, run *unitRun) {
 	file, place := v.r.queues.Place(q.topic, q.queue, run.first)
 	if b := v.r.queues.Batch(q.topic, q.queue); b != nil {
 		file, place = b.Place(run.first)
+	} else if v.r.queues.IsBatch(q.topic) {
+		file, place = v.r.queues.BatchDir(q.topic, q.queue), 0
 	}
 	f := Finding{Severity: Fault, Kind: run.kind, File: file, Offset: place, Count: run.next - run.first}
 	f.Text = fmt.Sprintf("unit %d of %s/%d: %s", run.first, q.topic, q.queue, run.why)
@@ -445,7 +447,11 @@ func (v *verifier) closedTail(c *contract.CorruptionError, torn bool) {
 	case v.r.led > end || torn && v.r.led < end:
 		if !torn {
 			c = &contract.CorruptionError{File: v.r.log.File(end), Offset: int64(end) % v.r.log.SegmentSize(),
-				Cause: errors.New("queue entries lead to a record of which nothing is there")}
+				Cause: errors.New("queue entries lead to a record of which nothing is there: if none is missing, they are damaged")}
+		}
+		for _, u := range v.r.beyond {
+			v.add(Finding{Severity: Fault, Kind: "wrong-unit", File: u.file, Offset: u.place, Count: 1,
+				Text: fmt.Sprintf("unit %d of %s/%d: the unit leads to %d bytes at %d, and the log ends at %d", u.at, u.topic, u.queue, u.size, u.phy, end)})
 		}
 		c.Lost = contract.Range{Start: end, End: max(v.r.led, end+1)}
 		v.add(finding(Fault, "damage", c))

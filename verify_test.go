@@ -85,6 +85,33 @@ func TestVerifyClean(t *testing.T) {
 	}
 }
 
+// TestVerifyClosedElsewhere: in a log of which no bound is known, which was closed, a
+// queue's last unit that leads beyond the end is named, and not the log alone.
+func TestVerifyClosedElsewhere(t *testing.T) {
+	v := newVerified(t, 60)
+	for _, name := range []string{"bound", "state", "cursors"} {
+		if err := v.sim.Remove(path.Join(v.opt.Dir, "stratalog", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, found := verify(t, v.sim, v.opt); report.Faults != 0 {
+		t.Fatalf("%+v", found)
+	}
+	for queue := range 2 {
+		file, off := v.unit(queue, 29)
+		old := readFile(t, v.sim, file)
+		writeFile(t, v.sim, file, off+1, []byte{old[off+1] ^ 2}, false)
+		report, found := verify(t, v.sim, v.opt)
+		named := slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Severity == Fault && f.Kind == "wrong-unit" && f.File == file && f.Offset == off
+		})
+		if !named || report.Faults != 2 {
+			t.Errorf("queue %d: %+v", queue, found)
+		}
+		writeFile(t, v.sim, file, off+1, []byte{old[off+1]}, false)
+	}
+}
+
 // What a kill leaves at the end is a note.
 func TestVerifyTornTail(t *testing.T) {
 	v := newVerified(t, 20)

@@ -34,10 +34,7 @@ type golden struct {
 	SegmentSize   int64 `json:"segment_size"`
 	QueueFileSize int64 `json:"queue_file_size"`
 	// Unclean says that the process was killed.
-	Unclean bool `json:"unclean"`
-	// Foreign names what in it we do not serve yet, empty for nothing: then only
-	// the records are compared, and not the queues.
-	Foreign string        `json:"foreign,omitempty"`
+	Unclean bool          `json:"unclean"`
 	Queues  []goldenQueue `json:"queues"`
 	// Log are all records, in order.
 	Log []goldenRecord `json:"log"`
@@ -99,9 +96,6 @@ func (g *golden) check(ctx context.Context, dir string) error {
 	if err := errors.Join(g.compare(ctx, reader), reader.Close()); err != nil {
 		return fmt.Errorf("reader: %w", err)
 	}
-	if g.Foreign != "" {
-		return nil
-	}
 	store, err := openOurs(ctx, opt)
 	if err != nil {
 		return err
@@ -142,9 +136,6 @@ func (g *golden) compare(ctx context.Context, s reading) error {
 			errs = append(errs, fmt.Errorf("record at %d: %d bytes, %s; want %d, %s", want.Phy, len(r.Bytes()), sum(r.Bytes()), want.Size, want.Sum))
 		}
 		r.Release()
-	}
-	if g.Foreign != "" {
-		return errors.Join(errs...)
 	}
 	seen, err := oursSees(ctx, s)
 	if err != nil {
@@ -251,26 +242,25 @@ func TestWriteGolden(t *testing.T) {
 	needsJava(t)
 	for _, version := range javapeer.Versions {
 		for _, g := range []struct {
-			name    string
-			foreign string
-			write   func(e *env, dir string, s *setup) error
+			name  string
+			write func(e *env, dir string, s *setup) error
 		}{
-			{"mixed", "", func(e *env, dir string, s *setup) error {
+			{"mixed", func(e *env, dir string, s *setup) error {
 				_, _, err := e.javaWrites(dir, *s, goldenMessages())
 				return err
 			}},
-			{"checksums", "", func(e *env, dir string, s *setup) error {
+			{"checksums", func(e *env, dir string, s *setup) error {
 				s.checksum = true
 				_, _, err := e.javaWrites(dir, *s, goldenMessages())
 				return err
 			}},
-			{"killed", "", func(e *env, dir string, s *setup) error {
+			{"killed", func(e *env, dir string, s *setup) error {
 				return e.crashed(dir, *s, func(store *javapeer.Store) error {
 					_, err := e.javaPuts(store, goldenMessages())
 					return errors.Join(err, store.Wait(e.ctx))
 				})
 			}},
-			{"prefill", "", func(e *env, dir string, s *setup) error {
+			{"prefill", func(e *env, dir string, s *setup) error {
 				if _, err := e.javaWithExpired(dir, *s, some(0, 400), 3); err != nil {
 					return err
 				}
@@ -280,17 +270,17 @@ func TestWriteGolden(t *testing.T) {
 				_, err := e.javaReads(dir, *s)
 				return err
 			}},
-			{"light-queues", "light queues", func(e *env, dir string, s *setup) error {
+			{"light-queues", func(e *env, dir string, s *setup) error {
 				s.more = javapeer.Config{"enableLmq": true, "enableMultiDispatch": true}
 				_, _, err := e.javaWrites(dir, *s, lightMessages())
 				return err
 			}},
-			{"extended-queues", "extended queue entries", func(e *env, dir string, s *setup) error {
+			{"extended-queues", func(e *env, dir string, s *setup) error {
 				s.more = javapeer.Config{"enableConsumeQueueExt": true}
 				_, _, err := e.javaWrites(dir, *s, taggedMessages())
 				return err
 			}},
-			{"batch-queues", "batch queues", func(e *env, dir string, s *setup) error {
+			{"batch-queues", func(e *env, dir string, s *setup) error {
 				s.types = map[string]string{"inner": "BatchCQ"}
 				_, _, err := e.javaWrites(dir, *s, innerBatches())
 				return err
@@ -310,7 +300,7 @@ func TestWriteGolden(t *testing.T) {
 				if err := g.write(e, dir, &s); err != nil {
 					t.Fatal(err)
 				}
-				if err := e.freeze("testdata/java-"+version+"-"+g.name, dir, s, g.foreign); err != nil {
+				if err := e.freeze("testdata/java-"+version+"-"+g.name, dir, s); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -319,11 +309,11 @@ func TestWriteGolden(t *testing.T) {
 }
 
 // freeze packs dir, and notes what Java finds in a copy of it.
-func (e *env) freeze(base, dir string, s setup, foreign string) error {
+func (e *env) freeze(base, dir string, s setup) error {
 	if err := os.MkdirAll("testdata", 0o700); err != nil {
 		return err
 	}
-	g := golden{Version: e.version, SegmentSize: s.segment, QueueFileSize: s.queueFile, Foreign: foreign}
+	g := golden{Version: e.version, SegmentSize: s.segment, QueueFileSize: s.queueFile}
 	_, err := os.Stat(filepath.Join(dir, "abort"))
 	g.Unclean = err == nil
 	if err := pack(base+".tar.gz", dir); err != nil {

@@ -14,7 +14,8 @@ type Message struct {
 	QueueID int32
 	// Flag is opaque to the store.
 	Flag int32
-	// SysFlag holds the format's system flags (compression, transaction type).
+	// SysFlag holds the format's system flags (compression, transaction type,
+	// several messages in one record): int32 of codec.SysFlagCompressed and so on.
 	// The host-family bits are set by the store.
 	SysFlag int32
 	// BornTimestamp is the producer's time in milliseconds; 0 means "now".

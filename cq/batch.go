@@ -145,7 +145,7 @@ func (s *Store) openBatches() error {
 }
 
 func (s *Store) addBatch(topic string, id int32) *BatchQueue {
-	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: path.Join(s.batches.dir, topic, strconv.Itoa(int(id)))}}
+	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: s.BatchDir(topic, id)}}
 	s.batches.mu.Lock()
 	defer s.batches.mu.Unlock()
 	s.batches.any.Store(true)
@@ -306,6 +306,17 @@ func (s *Store) correctBatch(q *BatchQueue, logMin int64) error {
 			return err
 		}
 		from = u.BaseOffset
+		if i+1 < end {
+			next, err := q.at(i + 1)
+			if err != nil {
+				return err
+			}
+			// A first unit that is out of order is damaged: who reads from here on must
+			// meet it, instead of a queue that seems to be empty.
+			if from < 0 || from+int64(u.BatchSize) > next.BaseOffset {
+				from = max(next.BaseOffset-int64(u.BatchSize), 0)
+			}
+		}
 	}
 	q.min.Store(i)
 	q.from.Store(from)
@@ -324,6 +335,12 @@ func (s *Store) Batch(topic string, queue int32) *BatchQueue {
 		return nil
 	}
 	return q
+}
+
+// BatchDir returns the directory of the files of a batch queue, which need not be
+// there.
+func (s *Store) BatchDir(topic string, queue int32) string {
+	return path.Join(s.batches.dir, topic, strconv.Itoa(int(queue)))
 }
 
 // BatchTopics returns the topics whose queues are of batches, sorted.
@@ -352,12 +369,66 @@ func (q *BatchQueue) Range() (from, to int64) {
 	return min(q.from.Load(), to), to
 }
 
-// Units reads units from the one on that has message number at, or, if there is
-// none, from the first one behind it, and returns how many.
+// Find returns which unit, counted from the queue's start, has message number at,
+// or, if there is none, is the first one behind it. It passes by a unit whose
+// number is not in order, as far as that can be seen: such a unit is damaged, and
+// must hide no other.
+func (q *BatchQueue) Find(at int64) (int64, error) {
+	ends := func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at }
+	first, end := q.Bounds()
+	lo, hi := first, end
+	for {
+		i, err := q.search(lo, hi, ends)
+		if err != nil || i >= end {
+			return i, err
+		}
+		u, err := q.at(i)
+		if err != nil || u.BaseOffset <= at {
+			return i, err
+		}
+		// No unit has the number, unless the search was led astray by unit i, or by
+		// the one in front of it.
+		if i+1 < end {
+			next, err := q.at(i + 1)
+			if err != nil {
+				return i, err
+			}
+			if next.BaseOffset <= at {
+				lo, hi = i+1, end
+				continue
+			}
+		}
+		if i-2 < first || i-2 < lo {
+			return i, nil
+		}
+		var before [2]codec.BatchUnit
+		if n, err := q.units(i-2, i, before[:], nil); err != nil || n < 2 {
+			return i, err
+		}
+		if before[1].BaseOffset >= before[0].BaseOffset {
+			return i, nil
+		}
+		hi = i - 1
+	}
+}
+
+// Bounds returns the first unit that is there and the one that comes next, counted
+// from the queue's start.
+func (q *BatchQueue) Bounds() (first, end int64) {
+	end = q.end.Load()
+	return min(q.min.Load(), end), end
+}
+
+// UnitsAt reads units from unit i on, counted from the queue's start, and returns
+// how many.
+func (q *BatchQueue) UnitsAt(i int64, dst []codec.BatchUnit) (int, error) {
+	return q.units(i, q.end.Load(), dst, nil)
+}
+
+// Units reads units from the one on that Find returns, and returns how many.
 func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
-	lo, hi := q.min.Load(), q.end.Load()
-	i, err := q.search(lo, hi, func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
-	return q.units(i, hi, dst, err)
+	i, err := q.Find(at)
+	return q.units(i, q.end.Load(), dst, err)
 }
 
 func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int, error) {
@@ -373,12 +444,18 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 	return n, err
 }
 
-// Place returns the file of the unit of message number at, and where it stands.
+// Place returns the file of the unit that Find returns, and where it stands.
 func (q *BatchQueue) Place(at int64) (file string, off int64) {
-	i, err := q.search(q.min.Load(), q.end.Load(), func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
+	i, err := q.Find(at)
 	if err != nil {
 		i = q.min.Load()
 	}
+	return q.PlaceOf(i)
+}
+
+// PlaceOf returns the file of unit i, counted from the queue's start, and where it
+// stands.
+func (q *BatchQueue) PlaceOf(i int64) (file string, off int64) {
 	return q.q.path(i / q.s.batches.per * q.s.batches.size), i % q.s.batches.per * batchUnitSize
 }
 

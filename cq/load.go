@@ -101,18 +101,18 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Store, error) {
 		files: newHandles(fsys, opts), topics: make(map[string]map[int32]*queue),
 		dirtyTopics: make(map[string]struct{}), scratch: make([]byte, scratchBytes),
 	}
-	if err := s.openExt(); err != nil {
-		return nil, errors.Join(err, s.files.close())
+	if err = s.openExt(); err == nil {
+		err = s.openBatches()
 	}
-	if err := s.openBatches(); err != nil {
-		return nil, errors.Join(err, s.files.close())
+	var found []foundQueue
+	if err == nil {
+		found, err = s.scanRoot()
 	}
-	found, err := s.scanRoot()
 	if err == nil {
 		err = s.adopt(found)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.files.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

@@ -292,7 +292,15 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return errors.Join(s.files.close(), s.ext.files.close(), s.batches.files.close())
+	errs := []error{s.files.close()}
+	// An Open that failed may not have come to these.
+	if s.ext != nil && s.ext.files != nil {
+		errs = append(errs, s.ext.files.close())
+	}
+	if s.batches != nil && s.batches.files != nil {
+		errs = append(errs, s.batches.files.close())
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Store) checkWritable(op contract.Operation) error {

@@ -43,10 +43,13 @@ func newGet(a *app) *cobra.Command {
 		Short: "Print messages of a queue",
 		Long: `Get prints the bodies of a queue's messages, each with a line end behind it; with
 --json one object per message and line ("body", or "body_base64" if the body is
-not UTF-8 text). It ends at the end of the queue, or, with --follow, goes on with
+not UTF-8 text; "light_offset" is the number in a light queue, whose messages are of
+other topics). It ends at the end of the queue, or, with --follow, goes on with
 what a live store publishes until --count is reached or it is interrupted. If
 --offset lies beyond the end, or below the first message that is still there, it
-says so on stderr; that is no failure.`,
+says so on stderr; that is no failure. Times are RFC 3339 (2026-11-30T08:30:00Z) or
+milliseconds since 1970. Of a batch queue --count counts records, each of which
+stands for several messages.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.offsetGiven = cmd.Flags().Changed("offset")
@@ -57,7 +60,7 @@ says so on stderr; that is no failure.`,
 	f.StringVar(&c.topic, "topic", "", "topic")
 	f.Int32Var(&c.queue, "queue", 0, "queue of the topic")
 	f.Int64Var(&c.offset, "offset", 0, "queue offset of the first message")
-	f.StringVar(&c.from, "time", "", "start with the first message that was not stored before this time (RFC 3339)")
+	f.StringVar(&c.from, "time", "", "start with the first message that was not stored before this time")
 	f.Int64Var(&c.count, "count", 0, "how many messages to print (0: all)")
 	f.StringVar(&c.tag, "tag", "", "print only messages with this tag")
 	f.BoolVar(&c.follow, "follow", false, "wait for more at the end")
@@ -76,8 +79,8 @@ func (c *getCommand) run(ctx context.Context) (err error) {
 	}
 	var from time.Time
 	if c.from != "" {
-		if from, err = time.Parse(time.RFC3339, c.from); err != nil {
-			return usage("--time: %v", err)
+		if from, err = instant("time", c.from); err != nil {
+			return err
 		}
 	}
 	r, err := c.openReader(ctx, stratalog.ReaderOptions{Appended: c.appended})
@@ -156,7 +159,7 @@ func (c *getCommand) drain(ctx context.Context, r *stratalog.Reader, req *strata
 			return out.Status, nil
 		}
 		for i := range out.Len() {
-			if err := c.print(out.At(i)); err != nil {
+			if err := c.print(out.At(i), out.QueueOffset(i)); err != nil {
 				return 0, err
 			}
 		}
@@ -189,17 +192,20 @@ type message struct {
 	Topic          string            `json:"topic"`
 	Queue          int32             `json:"queue"`
 	Offset         int64             `json:"offset"`
+	LightOffset    *int64            `json:"light_offset,omitempty"`
 	PhysicalOffset int64             `json:"physical_offset"`
 	Size           int32             `json:"size"`
 	StoreTime      int64             `json:"store_time"`
 	BornTime       int64             `json:"born_time"`
 	Flag           int32             `json:"flag"`
+	SysFlag        codec.SysFlag     `json:"sys_flag"`
 	Properties     map[string]string `json:"properties,omitempty"`
 	Body           *string           `json:"body,omitempty"`
 	BodyBase64     []byte            `json:"body_base64,omitempty"`
 }
 
-func (c *getCommand) print(r *stratalog.Record) error {
+// print prints r, which has number at in the queue that was read.
+func (c *getCommand) print(r *stratalog.Record, at int64) error {
 	if !c.json {
 		if _, err := c.w.Write(r.Body()); err != nil {
 			return err
@@ -207,7 +213,11 @@ func (c *getCommand) print(r *stratalog.Record) error {
 		return c.w.WriteByte('\n')
 	}
 	m := message{Topic: string(r.Topic()), Queue: r.QueueID(), Offset: r.QueueOffset(), PhysicalOffset: r.PhysicalOffset(),
-		Size: r.TotalSize(), StoreTime: r.StoreTimestamp(), BornTime: r.BornTimestamp(), Flag: r.Flag()}
+		Size: r.TotalSize(), StoreTime: r.StoreTimestamp(), BornTime: r.BornTimestamp(), Flag: r.Flag(),
+		SysFlag: r.SysFlag()}
+	if c.topic != "" && c.topic != m.Topic {
+		m.LightOffset = &at
+	}
 	codec.WalkProperties(r.Properties(), func(name, value []byte) bool {
 		if m.Properties == nil {
 			m.Properties = map[string]string{}

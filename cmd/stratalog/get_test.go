@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stratalog/stratalog"
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 )
 
@@ -29,6 +30,8 @@ func TestGet(t *testing.T) {
 		"--tag none":                    "",
 		"--time 2001-01-01T00:00:00Z":   "0\n1\n2\n3\n4\n",
 		"--time 2999-01-01T00:00:00Z":   "",
+		"--time 1000":                   "0\n1\n2\n3\n4\n",
+		"--time 32472144000000":         "",
 		"--appended":                    "0\n1\n2\n3\n4\n",
 		"--follow --count 5":            "0\n1\n2\n3\n4\n",
 		"--follow --tag even --count 2": "3\n4\n",
@@ -104,6 +107,37 @@ func TestGetJSON(t *testing.T) {
 		if m[want.key] != want.val || m["offset"] != float64(i) {
 			t.Errorf("line %q: %q is not %q", line, want.key, want.val)
 		}
+	}
+}
+
+// TestGetLight: of a light queue's message both numbers are told.
+func TestGetLight(t *testing.T) {
+	dir := t.TempDir()
+	store, err := stratalog.Open(t.Context(), stratalog.Options{Dir: dir, SegmentSize: 1 << 20, LightQueues: true, DiskFloor: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		m := stratalog.Message{Topic: "t", Body: []byte("x")}
+		if i > 0 {
+			m.Properties = codec.AppendProperty(nil, "INNER_MULTI_DISPATCH", "%LMQ%q")
+		}
+		if _, err := store.Append(t.Context(), &m, stratalog.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(fine(t, "", "get", "--dir", dir, "--topic", "%LMQ%q", "--json"), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"offset":1,"light_offset":0,`) || !strings.Contains(lines[1], `"offset":2,"light_offset":1,`) {
+		t.Errorf("%q", lines)
+	}
+	if out := fine(t, "", "get", "--dir", dir, "--topic", "t", "--json"); strings.Contains(out, "light_offset") || !strings.Contains(out, `"sys_flag":0`) {
+		t.Errorf("%q", out)
 	}
 }
 

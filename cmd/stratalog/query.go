@@ -100,7 +100,7 @@ func (c *queryCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 		}
 		err := r.QueryKey(ctx, c.q, &out)
 		for i := range out.Len() {
-			if err := c.print(out.At(i)); err != nil {
+			if err := c.print(out.At(i), out.At(i).QueueOffset()); err != nil {
 				return err
 			}
 		}
@@ -111,7 +111,11 @@ func (c *queryCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 			break
 		}
 	}
-	if end := r.Inspect().End; out.Boundary < end {
+	switch end := r.Inspect().End; {
+	case out.Boundary >= end:
+	case out.Boundary <= out.Start:
+		fmt.Fprintln(c.errOut, "stratalog: it is not known how far the key index has come, as with every one of a Java broker: messages may be missing")
+	default:
 		fmt.Fprintf(c.errOut, "stratalog: the key index has come to %d, the log ends at %d: messages in between may be missing\n", out.Boundary, end)
 	}
 	return nil

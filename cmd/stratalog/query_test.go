@@ -68,6 +68,16 @@ func TestQueryBehind(t *testing.T) {
 	if a.code != exitFailed || !strings.Contains(a.errOut, "there is no key index") {
 		t.Errorf("%+v", a)
 	}
+	// Nor is it as good as a broker's, of which nobody knows how far it has come.
+	other := t.TempDir()
+	fine(t, "m\n", "append", "--dir", other, "--topic", "t", "--key", "k", "--segment-size", "1MiB")
+	if err := os.RemoveAll(filepath.Join(other, "stratalog")); err != nil {
+		t.Fatal(err)
+	}
+	a = cli(t, "", "query", "--dir", other, "--topic", "t", "--key", "k")
+	if a.code != exitFine || a.out != "m\n" || !strings.Contains(a.errOut, "not known how far the key index has come") {
+		t.Errorf("%+v", a)
+	}
 	a = cli(t, "n\n", "append", "--dir", dir, "--topic", "t", "--key", "k")
 	if a.code != exitFine || !strings.Contains(a.errOut, "the key index is made anew") {
 		t.Errorf("%+v", a)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stratalog/stratalog/contract"
 )
 
 // version is set by the linker for a release.
@@ -39,7 +41,7 @@ func newVersion(a *app) *cobra.Command {
 
 func currentVersion() versionInfo {
 	v := versionInfo{Version: version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Strata: []string{"consumequeue"}}
+		Strata: []string{contract.LaneQueue.String(), contract.LaneIndex.String()}}
 	info, ok := debug.ReadBuildInfo()
 	if v.Version == "" && ok {
 		v.Version = info.Main.Version
