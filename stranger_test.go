@@ -190,7 +190,7 @@ func TestReaderFollowsBroker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := r.log.Confirmed()
+		end := logEnd(t, image, opt)
 		brokerRan(t, image, opt, end, false, true)
 		if err := r.Refresh(context.Background()); err != nil {
 			t.Fatal(err)
