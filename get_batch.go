@@ -29,16 +29,26 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 	var units [8]codec.BatchUnit
 	for looked < count {
 		n, err := q.Units(out.Next, units[:])
+		if err == nil && (n == 0 || units[0].BaseOffset > out.Next) {
+			if first, _ := q.Range(); first > out.Next && out.Next == req.Offset {
+				out.Status, out.Min, out.Next = contract.GetMessageWasRemoving, first, first
+				return 0, nil
+			}
+			err = g.gap(q, req, out)
+		}
 		if err != nil {
+			if out.Next > req.Offset {
+				return 0, nil // what is whole comes first; the next Get meets this
+			}
 			return behind(req.Offset, err), err
 		}
-		for _, u := range units[:n] {
+		for i, u := range units[:n] {
 			if looked >= count {
 				break
 			}
 			looked++
 			next := u.BaseOffset + int64(u.BatchSize)
-			if req.Tag != "" && u.TagsCode != tagHash {
+			if req.Tag != "" && u.TagsCode != tagHash && g.inPlace(units[i:n], out) {
 				out.Next = next
 				continue
 			}
@@ -51,7 +61,8 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 				if out.Next > req.Offset {
 					return 0, nil
 				}
-				return behind(req.Offset, err), g.missedBatch(q, req, out, u, err)
+				err = g.missedBatch(q, req, out, u, err)
+				return behind(req.Offset, err), err
 			}
 			out.Next = next
 			if tag, _ := codec.FindProperty(rec.Properties(), codec.PropertyTags); req.Tag != "" && string(tag) != req.Tag {
@@ -69,6 +80,40 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 		}
 	}
 	return 0, nil
+}
+
+// inPlace reports whether the first unit's numbers can be its own: they lie behind
+// those that the answer has come to, and in front of the next unit's. What a unit
+// says of its record is believed then; else the record is asked.
+func (g getter) inPlace(units []codec.BatchUnit, out *Records) bool {
+	u := units[0]
+	next := u.BaseOffset + int64(u.BatchSize)
+	return cq.Possible(u) && next > out.Next && next <= out.Max && (len(units) == 1 || next <= units[1].BaseOffset)
+}
+
+// gap judges that a queue has no message of the number that the answer has come
+// to. There may be none; but a search that a damaged unit led astray finds none
+// either, and would leave out what is there.
+func (g getter) gap(q *cq.BatchQueue, req Request, out *Records) error {
+	u, i, ok, err := q.InFront(out.Next)
+	if err != nil || !ok {
+		return err
+	}
+	if cq.Possible(u) {
+		var rec Record
+		_, err = g.batchRecord(req, u, &rec)
+		rec.Release()
+		if err == nil || !errors.Is(err, contract.ErrCorrupt) {
+			return err
+		}
+	}
+	var now [1]codec.BatchUnit
+	if n, err := q.UnitsFrom(i, now[:]); err != nil || n == 0 || now[0] != u || g.cutSinceBegun(out) {
+		return err // it is being cut
+	}
+	file, place := q.UnitPlace(i)
+	return &contract.CorruptionError{File: file, Offset: place,
+		Cause: fmt.Errorf("the unit leads to messages from %d on, and is not of its record", u.BaseOffset)}
 }
 
 // batchRecord reads the record that a unit of a batch queue names.
@@ -113,25 +158,18 @@ func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, u codec
 // record.
 func byTimeBatch(q *cq.BatchQueue, ms int64, bound TimeBound) (int64, error) {
 	from, to := q.Range()
-	u, found, err := q.First(func(u codec.BatchUnit) bool { return u.StoreTime < ms || u.StoreTime == ms && bound == UpperBound })
-	switch {
-	case err != nil:
-		return 0, err
-	case bound == LowerBound && found:
+	if bound == UpperBound {
+		u, _, found, err := q.Last(func(u codec.BatchUnit) bool { return u.StoreTime <= ms })
+		if err != nil || !found {
+			return from, err
+		}
 		return u.BaseOffset, nil
-	case bound == LowerBound:
-		return to, nil
-	case found:
-		to = u.BaseOffset
 	}
-	if to <= from {
-		return from, nil
+	u, found, err := q.First(func(u codec.BatchUnit) bool { return u.StoreTime < ms })
+	if err != nil || !found {
+		return to, err
 	}
-	var units [1]codec.BatchUnit
-	if n, err := q.Units(to-1, units[:]); n == 0 || err != nil {
-		return from, err
-	}
-	return units[0].BaseOffset, nil
+	return u.BaseOffset, nil
 }
 
 // batch checks that the record's batch queue has a unit for it.
@@ -156,19 +194,22 @@ func (v *verifier) batch(m *codec.MessageView) {
 		v.lagging++
 		return
 	}
+	if v.r.queues.Retired(key.topic, key.queue, base) {
+		return // With the record, by the store's owner, a moment ago.
+	}
 	v.missed(key, base, m.PhysicalOffset())
 }
 
 // batchUnits checks that every unit of a batch queue leads to its record.
 func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 	req := Request{Topic: topic, QueueID: id}
-	at, end := q.Range()
+	at, end := q.Span()
 	var units [64]codec.BatchUnit
 	for at < end {
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
-		n, err := q.Units(at, units[:])
+		n, err := q.UnitsFrom(at, units[:])
 		if n == 0 {
 			if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 				return err
@@ -177,7 +218,8 @@ func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 		}
 		for _, u := range units[:n] {
 			v.report.Units++
-			at = u.BaseOffset + int64(u.BatchSize)
+			place := at
+			at++
 			if v.isDamaged(contract.Offset(u.PhysicalOffset)) {
 				continue
 			}
@@ -197,7 +239,9 @@ func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 			}
 			rec.Release()
 			if wrong != "" {
-				v.endRun(queueKey{topic, id}, &unitRun{kind: "wrong-unit", first: u.BaseOffset, next: u.BaseOffset + 1, why: wrong})
+				f := Finding{Severity: Fault, Kind: "wrong-unit", Count: 1, Text: fmt.Sprintf("unit %d of %s/%d: %s", u.BaseOffset, topic, id, wrong)}
+				f.File, f.Offset = q.UnitPlace(place)
+				v.add(f)
 			}
 		}
 	}

@@ -162,12 +162,12 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if err := errors.Join(r.open(contract.OpRead), ctx.Err()); err != nil {
 		return err
 	}
-	before := r.log.Confirmed()
+	before, first := r.log.Confirmed(), r.log.MinOffset()
 	r.log.Stranger(r.stranger())
 	if err := r.log.Refresh(); err != nil {
 		return err
 	}
-	if r.log.Confirmed() == before {
+	if r.log.Confirmed() == before && r.log.MinOffset() == first {
 		return nil
 	}
 	queues, err := r.openQueues()

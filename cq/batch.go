@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ const (
 // everything.
 type BatchQueue struct {
 	s *Store
-	// q names the files. Of it topic, id, dir, first and count are used.
+	// q names the files. Of it topic, id, dir, first, count and gone are used.
 	q queue
 	// end and min are units, counted from the queue's start; from is the first
 	// number that is there, to the one that comes next.
@@ -50,6 +51,9 @@ type BatchQueue struct {
 	min  atomic.Int64
 	from atomic.Int64
 	to   atomic.Int64
+	// opened is what from was before files in front were found to be gone, -1
+	// without such; see retired.
+	opened atomic.Int64
 	// lastEnd is the end of the last unit's record.
 	lastEnd atomic.Int64
 
@@ -146,6 +150,7 @@ func (s *Store) openBatches() error {
 
 func (s *Store) addBatch(topic string, id int32) *BatchQueue {
 	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: path.Join(s.batches.dir, topic, strconv.Itoa(int(id)))}}
+	q.opened.Store(-1)
 	s.batches.mu.Lock()
 	defer s.batches.mu.Unlock()
 	s.batches.any.Store(true)
@@ -168,7 +173,7 @@ func (s *Store) adoptBatch(q *BatchQueue) error {
 			continue
 		}
 		start, ok := parseFileName(e.Name)
-		if !ok || start%s.batches.size != 0 {
+		if !ok || start%s.batches.size != 0 || start > math.MaxInt64-2*s.batches.size {
 			return &contract.CorruptionError{File: path.Join(q.q.dir, e.Name), Cause: ErrFileName}
 		}
 		starts = append(starts, start)
@@ -295,17 +300,23 @@ func (s *Store) settleBatch(q *BatchQueue, end int64) error {
 // logMin.
 func (s *Store) correctBatch(q *BatchQueue, logMin int64) error {
 	end := q.end.Load()
-	i, err := q.search(min(q.min.Load(), end), end, func(u codec.BatchUnit) bool { return u.PhysicalOffset < logMin })
-	if err != nil {
-		return err
-	}
+	i := min(q.min.Load(), end)
+	// A unit that is none says nothing about where the log begins: units must not
+	// count as retired because one is damaged.
+	retired := func(u codec.BatchUnit) bool { return validBatch(u) && u.PhysicalOffset < logMin }
 	from := q.to.Load()
-	if i < end {
+	for searched := false; i < end; searched = true {
 		u, err := q.at(i)
 		if err != nil {
 			return err
 		}
-		from = u.BaseOffset
+		if from = u.BaseOffset; searched || !retired(u) {
+			break
+		}
+		if i, err = q.search(i+1, end, retired); err != nil {
+			return err
+		}
+		from = q.to.Load()
 	}
 	q.min.Store(i)
 	q.from.Store(from)
@@ -355,9 +366,26 @@ func (q *BatchQueue) Range() (from, to int64) {
 // Units reads units from the one on that has message number at, or, if there is
 // none, from the first one behind it, and returns how many.
 func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
-	lo, hi := q.min.Load(), q.end.Load()
-	i, err := q.search(lo, hi, func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
-	return q.units(i, hi, dst, err)
+	_, i, end, err := q.find(func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
+	return q.units(i, end, dst, err)
+}
+
+// find is search through the live units [lo, end), also while they get fewer.
+func (q *BatchQueue) find(front func(codec.BatchUnit) bool) (lo, i, end int64, err error) {
+	for {
+		lo, end = q.min.Load(), q.end.Load()
+		i, err = q.search(min(lo, end), end, front)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return lo, i, end, err
+		}
+		moved, failed := q.retired(err)
+		if failed != nil {
+			return lo, i, end, failed
+		}
+		if !moved && q.min.Load() <= lo {
+			return lo, i, end, err
+		}
+	}
 }
 
 func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int, error) {
@@ -367,7 +395,9 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 		m, err = q.read(i, dst[n:min(int64(len(dst)), int64(n)+end-i)])
 		n, i = n+m, i+int64(m)
 	}
-	if errors.Is(err, fs.ErrNotExist) && i < q.min.Load() {
+	if moved, failed := q.retired(err); failed != nil {
+		return n, failed
+	} else if moved || errors.Is(err, fs.ErrNotExist) && i < q.min.Load() {
 		err = nil // Retention took it away.
 	}
 	return n, err
@@ -375,19 +405,57 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 
 // Place returns the file of the unit of message number at, and where it stands.
 func (q *BatchQueue) Place(at int64) (file string, off int64) {
-	i, err := q.search(q.min.Load(), q.end.Load(), func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
+	_, i, _, err := q.find(func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
 	if err != nil {
 		i = q.min.Load()
 	}
+	return q.UnitPlace(i)
+}
+
+// Span returns the queue's first live unit and its end. These are places, and not
+// the numbers of messages: they rise also where a unit is damaged.
+func (q *BatchQueue) Span() (first, end int64) {
+	end = q.end.Load()
+	return min(q.min.Load(), end), end
+}
+
+// UnitsFrom reads units from the i-th on, within Span, and returns how many.
+func (q *BatchQueue) UnitsFrom(i int64, dst []codec.BatchUnit) (int, error) {
+	return q.units(max(i, q.min.Load()), q.end.Load(), dst, nil)
+}
+
+// UnitPlace returns the file of the i-th unit, and where in it that stands.
+func (q *BatchQueue) UnitPlace(i int64) (file string, off int64) {
 	return q.q.path(i / q.s.batches.per * q.s.batches.size), i % q.s.batches.per * batchUnitSize
+}
+
+// Possible reports whether a record can have the unit.
+func Possible(u codec.BatchUnit) bool {
+	return validBatch(u) && u.BaseOffset <= math.MaxInt64-int64(u.BatchSize)
+}
+
+// InFront returns the unit in front of those that Units gives for a message
+// number, and which it is; false if there is none. A damaged unit leads a search
+// astray, and then stands here or is the first that Units gives.
+func (q *BatchQueue) InFront(at int64) (u codec.BatchUnit, i int64, ok bool, err error) {
+	return q.Last(func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
+}
+
+// Last returns the last unit that is in front, and which it is; see First.
+func (q *BatchQueue) Last(front func(codec.BatchUnit) bool) (u codec.BatchUnit, i int64, ok bool, err error) {
+	lo, i, _, err := q.find(front)
+	if err != nil || i <= lo {
+		return u, 0, false, err
+	}
+	u, err = q.at(i - 1)
+	return u, i - 1, err == nil, err
 }
 
 // First returns the first unit that is not in front; front must hold for the units
 // up to some one and for none behind. False if there is no such unit.
 func (q *BatchQueue) First(front func(codec.BatchUnit) bool) (codec.BatchUnit, bool, error) {
-	end := q.end.Load()
-	i, err := q.search(q.min.Load(), end, front)
-	if err != nil || i == end {
+	_, i, end, err := q.find(front)
+	if err != nil || i >= end {
 		return codec.BatchUnit{}, false, err
 	}
 	u, err := q.at(i)
