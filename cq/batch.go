@@ -382,7 +382,7 @@ func (q *BatchQueue) find(front func(codec.BatchUnit) bool) (lo, i, end int64, e
 		if failed != nil {
 			return lo, i, end, failed
 		}
-		if !moved && q.min.Load() <= lo {
+		if !moved && q.min.Load() <= lo && q.end.Load() >= end {
 			return lo, i, end, err
 		}
 	}
@@ -397,8 +397,8 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 	}
 	if moved, failed := q.retired(err); failed != nil {
 		return n, failed
-	} else if moved || errors.Is(err, fs.ErrNotExist) && i < q.min.Load() {
-		err = nil // Retention took it away.
+	} else if moved || q.went(i, err) {
+		err = nil
 	}
 	return n, err
 }
@@ -448,7 +448,16 @@ func (q *BatchQueue) Last(front func(codec.BatchUnit) bool) (u codec.BatchUnit, 
 		return u, 0, false, err
 	}
 	u, err = q.at(i - 1)
+	if q.went(i-1, err) {
+		return u, 0, false, nil
+	}
 	return u, i - 1, err == nil, err
+}
+
+// went reports whether err says that the file of the i-th unit is not there because
+// retention or a cut of the log took it away.
+func (q *BatchQueue) went(i int64, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && (i < q.min.Load() || i >= q.end.Load())
 }
 
 // First returns the first unit that is not in front; front must hold for the units
@@ -459,5 +468,8 @@ func (q *BatchQueue) First(front func(codec.BatchUnit) bool) (codec.BatchUnit, b
 		return codec.BatchUnit{}, false, err
 	}
 	u, err := q.at(i)
+	if q.went(i, err) {
+		return u, false, nil
+	}
 	return u, err == nil, err
 }
