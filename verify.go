@@ -252,7 +252,7 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	}
 	light := m.LightQueues()
 	for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
-		if !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
+		if v.r.queues.HasPlace(name, at) && !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
 			break
 		}
 	}

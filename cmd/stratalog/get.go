@@ -156,7 +156,7 @@ func (c *getCommand) drain(ctx context.Context, r *stratalog.Reader, req *strata
 			return out.Status, nil
 		}
 		for i := range out.Len() {
-			if err := c.print(out.At(i)); err != nil {
+			if err := c.print(out.At(i), out.QueueOffset(i)); err != nil {
 				return 0, err
 			}
 		}
@@ -184,11 +184,13 @@ func (c *getCommand) tellOffset(out *stratalog.Records) {
 	}
 }
 
-// message is a record as --json prints it.
+// message is a record as --json prints it. Topic, Queue and Offset are the record's
+// own; LightOffset is its number in the light queue that was asked for.
 type message struct {
 	Topic          string            `json:"topic"`
 	Queue          int32             `json:"queue"`
 	Offset         int64             `json:"offset"`
+	LightOffset    *int64            `json:"light_offset,omitempty"`
 	PhysicalOffset int64             `json:"physical_offset"`
 	Size           int32             `json:"size"`
 	StoreTime      int64             `json:"store_time"`
@@ -199,7 +201,8 @@ type message struct {
 	BodyBase64     []byte            `json:"body_base64,omitempty"`
 }
 
-func (c *getCommand) print(r *stratalog.Record) error {
+// print prints a record that has number at in the queue asked for.
+func (c *getCommand) print(r *stratalog.Record, at int64) error {
 	if !c.json {
 		if _, err := c.w.Write(r.Body()); err != nil {
 			return err
@@ -208,6 +211,9 @@ func (c *getCommand) print(r *stratalog.Record) error {
 	}
 	m := message{Topic: string(r.Topic()), Queue: r.QueueID(), Offset: r.QueueOffset(), PhysicalOffset: r.PhysicalOffset(),
 		Size: r.TotalSize(), StoreTime: r.StoreTimestamp(), BornTime: r.BornTimestamp(), Flag: r.Flag()}
+	if codec.IsLight(c.topic) && string(r.Topic()) != c.topic {
+		m.LightOffset = &at
+	}
 	codec.WalkProperties(r.Properties(), func(name, value []byte) bool {
 		if m.Properties == nil {
 			m.Properties = map[string]string{}

@@ -175,3 +175,32 @@ func TestReadersChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestGetLight: a message of a light queue is one of another topic's; where to go on
+// in the queue that was asked for is told, too.
+func TestGetLight(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := stratalog.Open(t.Context(), stratalog.Options{Dir: dir, SegmentSize: 1 << 20, LightQueues: true})
+	if err == nil {
+		err = s.Start(t.Context())
+	}
+	for i := 0; i < 3 && err == nil; i++ {
+		m := stratalog.Message{Topic: "t", Body: []byte("x")}
+		if i > 0 {
+			m.Properties = []byte("INNER_MULTI_DISPATCH\x01%LMQ%a\x02")
+		}
+		_, err = s.Append(t.Context(), &m, stratalog.Memory)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{"%LMQ%a --offset 1": `"offset":2,"light_offset":1,`, "t --offset 2": `"offset":2,"physical_offset":`} {
+		out := fine(t, "", append([]string{"get", "--dir", dir, "--json", "--topic"}, strings.Fields(args)...)...)
+		if !strings.Contains(out, want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("get %s: %s", args, out)
+		}
+	}
+}

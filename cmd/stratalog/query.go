@@ -100,7 +100,7 @@ func (c *queryCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 		}
 		err := r.QueryKey(ctx, c.q, &out)
 		for i := range out.Len() {
-			if err := c.print(out.At(i)); err != nil {
+			if err := c.print(out.At(i), out.At(i).QueueOffset()); err != nil {
 				return err
 			}
 		}
