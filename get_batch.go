@@ -194,9 +194,6 @@ func (v *verifier) batch(m *codec.MessageView) {
 		v.lagging++
 		return
 	}
-	if v.r.queues.Retired(key.topic, key.queue, base) {
-		return // With the record, by the store's owner, a moment ago.
-	}
 	v.missed(key, base, m.PhysicalOffset())
 }
 

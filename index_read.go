@@ -124,6 +124,7 @@ func (v *verifier) beginIndex() {
 func (v *verifier) indexFault(f index.Fault) {
 	switch {
 	case f.Record >= 0 && v.isDamaged(f.Record):
+	case f.Missing && v.retired(f.Record):
 	case f.Missing && !v.r.index.known:
 		v.index.missing++
 	case f.Missing:

@@ -92,9 +92,22 @@ func (r *Reader) unclean() bool {
 	return err == nil
 }
 
+// openTries is how often opening the queues begins anew because their owner removed
+// files under it.
+const openTries = 10
+
 // openQueues opens the consume queues and leaves out, in memory, what lies
 // beyond the log that may be seen.
-func (r *Reader) openQueues() (*cq.Store, error) {
+func (r *Reader) openQueues() (queues *cq.Store, err error) {
+	for range openTries {
+		if queues, err = r.openQueuesOnce(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return queues, err
+}
+
+func (r *Reader) openQueuesOnce() (*cq.Store, error) {
 	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
 		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error

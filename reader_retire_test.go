@@ -68,7 +68,26 @@ func TestReaderBesideRetire(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for i := 50; i < records; i += 50 {
+	all.Go(func() {
+		for range 30 {
+			r, err := OpenReader(ctx, opt, ReaderOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err = r.Verify(ctx, func(f Finding) {
+				if f.Severity == Fault {
+					t.Errorf("opened anew: %+v", f)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for i := 10; i < records; i += 10 {
 		if _, err := s.Retire(ctx, starts[i]); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ const (
 // everything.
 type BatchQueue struct {
 	s *Store
-	// q names the files. Of it topic, id, dir, first, count and gone are used.
+	// q names the files. Of it topic, id, dir, first, count and min are used.
 	q queue
 	// end and min are units, counted from the queue's start; from is the first
 	// number that is there, to the one that comes next.
@@ -51,9 +51,6 @@ type BatchQueue struct {
 	min  atomic.Int64
 	from atomic.Int64
 	to   atomic.Int64
-	// opened is what from was before files in front were found to be gone, -1
-	// without such; see retired.
-	opened atomic.Int64
 	// lastEnd is the end of the last unit's record.
 	lastEnd atomic.Int64
 
@@ -150,7 +147,6 @@ func (s *Store) openBatches() error {
 
 func (s *Store) addBatch(topic string, id int32) *BatchQueue {
 	q := &BatchQueue{s: s, q: queue{topic: topic, id: id, dir: path.Join(s.batches.dir, topic, strconv.Itoa(int(id)))}}
-	q.opened.Store(-1)
 	s.batches.mu.Lock()
 	defer s.batches.mu.Unlock()
 	s.batches.any.Store(true)

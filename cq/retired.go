@@ -35,27 +35,10 @@ func (s *Store) retired(q *queue, fileSize, size int64) (bool, error) {
 	if left < 0 || n <= 0 {
 		return false, nil
 	}
-	q.gone.Add(n * (fileSize / size))
 	q.first.Add(n * fileSize)
 	q.count.Add(-n)
 	q.min.Store(max(q.min.Load(), min(left/size, q.end.Load())))
 	return true, nil
-}
-
-// Retired reports whether a unit, or a message of a batch queue, is one of those
-// whose file was there when the store, which is only read, was opened, and was
-// removed by its owner since.
-func (s *Store) Retired(topic string, queue int32, at int64) bool {
-	if b := s.Batch(topic, queue); b != nil {
-		from, _ := b.Range()
-		return at < from && b.q.gone.Load() > 0 && at >= b.opened.Load()
-	}
-	q := s.lookup(topic, queue)
-	if q == nil {
-		return false
-	}
-	first := q.first.Load() / unitSize
-	return at < max(first, q.min.Load()) && at >= first-q.gone.Load() && q.gone.Load() > 0
 }
 
 // retired is Store.retired after an error; min and from follow.
@@ -79,7 +62,6 @@ func (q *BatchQueue) retired(err error) (bool, error) {
 		}
 		from = u.BaseOffset
 	}
-	q.opened.CompareAndSwap(-1, q.from.Load())
 	q.from.Store(from)
 	q.min.Store(first)
 	return true, nil

@@ -84,7 +84,6 @@ type queue struct {
 	first  atomic.Int64
 	count  atomic.Int64
 	maxPhy atomic.Int64
-	gone   atomic.Int64 // Units in front of first that were there; see retired.
 
 	// The lane's own: the units of the current batch, for offsets runFrom on.
 	runFrom int64
