@@ -28,18 +28,22 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 	looked, taken := 0, 0
 	var units [8]codec.BatchUnit
 	for looked < count {
-		first, err := q.Find(out.Next)
+		at, err := q.Find(out.Next)
 		n := 0
 		if err == nil {
-			n, err = q.UnitsAt(first, units[:])
+			n, err = q.UnitsFrom(at, units[:])
 		}
-		if err == nil && n > 0 && units[0].BaseOffset > out.Next {
-			err = g.gapBatch(q, req, first)
-		}
-		if err != nil && out.Next > req.Offset {
-			return 0, nil
+		if err == nil && (n == 0 || units[0].BaseOffset > out.Next) {
+			if first, _ := q.Range(); first > out.Next && out.Next == req.Offset {
+				out.Status, out.Min, out.Next = contract.GetMessageWasRemoving, first, first
+				return 0, nil
+			}
+			err = g.gap(q, req, out)
 		}
 		if err != nil {
+			if out.Next > req.Offset {
+				return 0, nil // what is whole comes first; the next Get meets this
+			}
 			return behind(req.Offset, err), err
 		}
 		for i, u := range units[:n] {
@@ -48,8 +52,7 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 			}
 			looked++
 			next := u.BaseOffset + int64(u.BatchSize)
-			// A unit that is not where it is expected may be damaged: its record decides.
-			if req.Tag != "" && u.TagsCode != tagHash && u.BaseOffset <= out.Next && out.Next < next {
+			if req.Tag != "" && u.TagsCode != tagHash && g.inPlace(units[i:n], out) {
 				out.Next = next
 				continue
 			}
@@ -57,12 +60,13 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 				return 0, nil
 			}
 			rec := &out.records[out.n]
-			found, err := g.batchRecord(q, req, first+int64(i), u, rec)
+			found, err := g.batchRecord(q, req, at+int64(i), u, rec)
 			if !found {
 				if out.Next > req.Offset {
 					return 0, nil
 				}
-				return behind(req.Offset, err), g.missedBatch(q, req, out, first+int64(i), u, err)
+				err = g.missedBatch(q, req, out, at+int64(i), u, err)
+				return behind(req.Offset, err), err
 			}
 			out.Next = next
 			if tag, _ := codec.FindProperty(rec.Properties(), codec.PropertyTags); req.Tag != "" && string(tag) != req.Tag {
@@ -82,26 +86,41 @@ func (g getter) answerBatch(q *cq.BatchQueue, req Request, out *Records, count i
 	return 0, nil
 }
 
-// gapBatch looks at the unit in front of unit i, when that begins behind the number
-// that was asked for. Java leaves gaps: but if the unit in front is damaged, it
-// may be the one that has the number.
-func (g getter) gapBatch(q *cq.BatchQueue, req Request, i int64) error {
-	if first, _ := q.Bounds(); i <= first {
-		return nil
-	}
-	var u [1]codec.BatchUnit
-	if n, err := q.UnitsAt(i-1, u[:]); n == 0 || err != nil {
+// inPlace reports whether the first unit's numbers can be its own: they lie behind
+// those that the answer has come to, and in front of the next unit's. What a unit
+// says of its record is believed then; else the record is asked.
+func (g getter) inPlace(units []codec.BatchUnit, out *Records) bool {
+	u := units[0]
+	next := u.BaseOffset + int64(u.BatchSize)
+	return cq.Possible(u) && next > out.Next && next <= out.Max && (len(units) == 1 || next <= units[1].BaseOffset)
+}
+
+// gap judges that a queue has no message of the number that the answer has come
+// to. There may be none; but a search that a damaged unit led astray finds none
+// either, and would leave out what is there.
+func (g getter) gap(q *cq.BatchQueue, req Request, out *Records) error {
+	u, i, ok, err := q.InFront(out.Next)
+	if err != nil || !ok {
 		return err
 	}
-	var rec Record
-	defer rec.Release()
-	_, err := g.batchRecord(q, req, i-1, u[0], &rec)
-	return err
+	if cq.Possible(u) {
+		var rec Record
+		_, err = g.batchRecord(q, req, i, u, &rec)
+		rec.Release()
+		if err == nil || !errors.Is(err, contract.ErrCorrupt) {
+			return err
+		}
+	}
+	var now [1]codec.BatchUnit
+	if n, err := q.UnitsFrom(i, now[:]); err != nil || n == 0 || now[0] != u || g.cutSinceBegun(out) {
+		return err // it is being cut
+	}
+	return wrongBatch(q, i, "the unit leads to messages from %d on, and is not of its record", u.BaseOffset)
 }
 
 // wrongBatch is the damage of a unit of a batch queue.
 func wrongBatch(q *cq.BatchQueue, i int64, format string, args ...any) error {
-	file, place := q.PlaceOf(i)
+	file, place := q.UnitPlace(i)
 	return &contract.CorruptionError{File: file, Offset: place, Cause: fmt.Errorf(format, args...)}
 }
 
@@ -132,7 +151,7 @@ func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, i int64
 		}
 	}
 	var now [1]codec.BatchUnit
-	n, _ := q.UnitsAt(i, now[:])
+	n, _ := q.UnitsFrom(i, now[:])
 	if g.cutSinceBegun(out) || n == 0 || now[0] != u ||
 		g.owner == nil && contract.Offset(u.PhysicalOffset)+contract.Offset(u.Size) > g.log.Confirmed() {
 		g.wait(req, out)
@@ -148,25 +167,18 @@ func (g getter) missedBatch(q *cq.BatchQueue, req Request, out *Records, i int64
 // record.
 func byTimeBatch(q *cq.BatchQueue, ms int64, bound TimeBound) (int64, error) {
 	from, to := q.Range()
-	u, found, err := q.First(func(u codec.BatchUnit) bool { return u.StoreTime < ms || u.StoreTime == ms && bound == UpperBound })
-	switch {
-	case err != nil:
-		return 0, err
-	case bound == LowerBound && found:
+	if bound == UpperBound {
+		u, _, found, err := q.Last(func(u codec.BatchUnit) bool { return u.StoreTime <= ms })
+		if err != nil || !found {
+			return from, err
+		}
 		return u.BaseOffset, nil
-	case bound == LowerBound:
-		return to, nil
-	case found:
-		to = u.BaseOffset
 	}
-	if to <= from {
-		return from, nil
+	u, found, err := q.First(func(u codec.BatchUnit) bool { return u.StoreTime < ms })
+	if err != nil || !found {
+		return to, err
 	}
-	var units [1]codec.BatchUnit
-	if n, err := q.Units(to-1, units[:]); n == 0 || err != nil {
-		return from, err
-	}
-	return units[0].BaseOffset, nil
+	return u.BaseOffset, nil
 }
 
 // batch checks that the record's batch queue has a unit for it.
@@ -197,13 +209,13 @@ func (v *verifier) batch(m *codec.MessageView) {
 // batchUnits checks that every unit of a batch queue leads to its record.
 func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 	req := Request{Topic: topic, QueueID: id}
-	i, end := q.Bounds()
+	i, end := q.Span()
 	var units [64]codec.BatchUnit
 	for i < end {
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
-		n, err := q.UnitsAt(i, units[:])
+		n, err := q.UnitsFrom(i, units[:])
 		if n == 0 {
 			if err != nil && !errors.Is(err, contract.ErrCorrupt) {
 				return err
@@ -221,7 +233,7 @@ func (v *verifier) batchUnits(topic string, id int32, q *cq.BatchQueue) error {
 			}
 			if wrong != "" {
 				f := Finding{Severity: Fault, Kind: "wrong-unit", Count: 1, Text: fmt.Sprintf("unit %d of %s/%d: %s", i+int64(k), topic, id, wrong)}
-				f.File, f.Offset = q.PlaceOf(i + int64(k))
+				f.File, f.Offset = q.UnitPlace(i + int64(k))
 				v.add(f)
 			}
 		}

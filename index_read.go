@@ -130,6 +130,7 @@ func (v *verifier) beginIndex() {
 func (v *verifier) indexFault(f index.Fault) {
 	switch {
 	case f.Record >= 0 && v.isDamaged(f.Record):
+	case f.Missing && v.retired(f.Record):
 	case f.Missing && !v.r.index.known:
 		if v.index.missing++; v.index.missing == 1 {
 			v.index.first = f

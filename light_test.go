@@ -1,6 +1,7 @@
 package stratalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -238,4 +239,24 @@ func TestLightLimits(t *testing.T) {
 	if _, end := s.QueueRange("%LMQ%a", 0); end != 1 {
 		t.Errorf("the light queue ends at %d", end)
 	}
+}
+
+// TestLightWithoutAPlace: a name that can be no queue's, which a broker with light
+// queues off stores as a producer wrote it, is no fault of the queues.
+func TestLightWithoutAPlace(t *testing.T) {
+	sim := vfs.NewSim()
+	opt := testOptions(sim, "/store")
+	opt.LightQueues, opt.NoRecordChecksum = true, true
+	s := start(t, opt)
+	for range 3 {
+		mustAppend(t, s, &Message{Topic: "t", Properties: lightProps("%LMQ%a", "%LMQ%b")}, Sync)
+	}
+	closeClean(t, s)
+	const segment = "/store/commitlog/00000000000000000000"
+	at := bytes.LastIndex(readFile(t, sim, segment), []byte("%LMQ%a"))
+	writeFile(t, sim, segment, int64(at), []byte("%LMQ%/"), false)
+	if a, err := rebuilt(sim, opt); err != nil || !strings.Contains(a, "%LMQ%a/0 [0,2)") || !strings.Contains(a, "%LMQ%b/0 [0,3)") {
+		t.Fatalf("%v\n%s", err, a)
+	}
+	verifyClean(t, opt)
 }

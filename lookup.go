@@ -52,7 +52,11 @@ func (s *Store) OffsetByTime(ctx context.Context, topic string, queueID int32, a
 	if g == nil {
 		return 0, s.refusal(contract.OpRead, stageLoaded)
 	}
-	return getter{log: g.log, queues: g.queues, owner: s}.byTime(ctx, topic, queueID, at.UnixMilli(), bound)
+	offset, err := s.owned(g).byTime(ctx, topic, queueID, at.UnixMilli(), bound)
+	if s.closedUnder(g) {
+		return 0, s.refusal(contract.OpRead, stageLoaded)
+	}
+	return offset, err
 }
 
 // GetByTime is Get at the offset that OffsetByTime gives; req.Offset does not

@@ -98,10 +98,18 @@ func (s *Store) QueryKey(ctx context.Context, q Query, out *Matches) error {
 		return own.query(ctx, q, out, 0)
 	}
 	boundary, err := s.indexed()
-	if err != nil {
-		return err
+	if err == nil {
+		err = own.query(ctx, q, out, boundary)
+	} else if out != nil {
+		out.clear(q.After)
 	}
-	return own.query(ctx, q, out, boundary)
+	if s.closedUnder(g) && (err == nil || errors.Is(err, contract.ErrCorrupt)) {
+		err = s.refusal(contract.OpQuery, stageLoaded)
+		if out != nil {
+			out.clear(q.After)
+		}
+	}
+	return err
 }
 
 // owned is the getter of a Store.

@@ -95,22 +95,22 @@ func (r *Reader) unclean() bool {
 	return err == nil
 }
 
+// openTries is how often opening the queues begins anew because their owner removed
+// files under it.
+const openTries = 10
+
 // openQueues opens the consume queues and leaves out, in memory, what lies
-// beyond the log that may be seen. An owner may remove files between the look at a
-// directory and the one at its files: then it looks again.
-func (r *Reader) openQueues() (*cq.Store, error) {
-	for tries := 0; ; tries++ {
-		queues, err := r.tryQueues()
-		if !errors.Is(err, fs.ErrNotExist) || tries == maxLooks {
-			return queues, err
+// beyond the log that may be seen.
+func (r *Reader) openQueues() (queues *cq.Store, err error) {
+	for range openTries {
+		if queues, err = r.openQueuesOnce(); !errors.Is(err, fs.ErrNotExist) {
+			break
 		}
 	}
+	return queues, err
 }
 
-// maxLooks bounds how often openQueues looks again.
-const maxLooks = 100
-
-func (r *Reader) tryQueues() (*cq.Store, error) {
+func (r *Reader) openQueuesOnce() (*cq.Store, error) {
 	opt := cq.Options{MaxHandles: r.opt.MaxQueueFiles, ExtFileSize: r.opt.ExtendedFileSize,
 		BatchFileSize: r.opt.BatchQueueFileSize, ReadOnly: true}
 	var err error
@@ -162,10 +162,10 @@ func ledBeyond(queues *cq.Store, end Offset) (out []ledUnit, err error) {
 			n := 0
 			if b := queues.Batch(topic, id); b != nil {
 				var unit [1]codec.BatchUnit
-				_, last := b.Bounds()
+				_, last := b.Span()
 				u.at = last - 1
-				u.file, u.place = b.PlaceOf(u.at)
-				n, err = b.UnitsAt(u.at, unit[:])
+				u.file, u.place = b.UnitPlace(u.at)
+				n, err = b.UnitsFrom(u.at, unit[:])
 				u.phy, u.size = unit[0].PhysicalOffset, unit[0].Size
 			} else {
 				var unit [1]codec.QueueUnit
@@ -224,12 +224,12 @@ func (r *Reader) Refresh(ctx context.Context) error {
 	if err := errors.Join(r.open(contract.OpRead), ctx.Err()); err != nil {
 		return err
 	}
-	before := r.log.Confirmed()
+	before, first := r.log.Confirmed(), r.log.MinOffset()
 	r.log.Stranger(r.stranger())
 	if err := r.log.Refresh(); err != nil {
 		return err
 	}
-	if r.log.Confirmed() == before {
+	if r.log.Confirmed() == before && r.log.MinOffset() == first {
 		return nil
 	}
 	queues, err := r.openQueues()

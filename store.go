@@ -99,8 +99,19 @@ func (s *Store) Get(ctx context.Context, req Request, out *Records) error {
 		}
 		return s.refusal(contract.OpRead, stageLoaded)
 	}
-	return s.owned(g).get(ctx, req, out)
+	err := s.owned(g).get(ctx, req, out)
+	if s.closedUnder(g) && (errors.Is(err, contract.ErrCorrupt) || err == nil && out.Len() == 0) {
+		out.clear()
+		out.Next = req.Offset
+		return s.refusal(contract.OpRead, stageLoaded)
+	}
+	return err
 }
+
+// closedUnder reports whether the store was closed while g answered. Files go one
+// after the other then, and what is not found any more is not damaged, nor past
+// the end.
+func (s *Store) closedUnder(g *getter) bool { return s.reading.Load() != g }
 
 // GetAt fills out with the record at a physical offset; false if no record that
 // may be seen starts there. With false or an error out holds no record.
@@ -113,7 +124,11 @@ func (s *Store) GetAt(_ context.Context, off Offset, out *Record) (bool, error) 
 		out.Release()
 		return false, s.refusal(contract.OpRead, stageLoaded)
 	}
-	return g.log.Read(off, out)
+	found, err := g.log.Read(off, out)
+	if !found && s.closedUnder(g) {
+		return false, s.refusal(contract.OpRead, stageLoaded)
+	}
+	return found, err
 }
 
 // WaitVisible waits until everything below off can be found through its queue.

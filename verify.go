@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -75,6 +76,9 @@ type verifier struct {
 	lagging int64
 	// missing are the runs of missing units, by queue.
 	missing map[queueKey]*unitRun
+	// retiredBelow is up to where segments are known to have gone since the Reader
+	// was opened.
+	retiredBelow contract.Offset
 	// damaged are the ranges of the log that were reported, ascending.
 	damaged []contract.Range
 	index   indexCheck
@@ -252,7 +256,7 @@ func (v *verifier) record(m *codec.MessageView) bool {
 	}
 	light := m.LightQueues()
 	for name, at, ok := light.Next(); ok; name, at, ok = light.Next() {
-		if !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
+		if v.r.queues.HasPlace(name, at) && !v.hasUnit(m, queueKey{string(name), codec.LightQueueID}, at) {
 			break
 		}
 	}
@@ -281,6 +285,9 @@ func (v *verifier) hasUnit(m *codec.MessageView, q queueKey, at int64) bool {
 
 // missed notes that the record at phy has no unit. Runs are told by queue.
 func (v *verifier) missed(q queueKey, at, phy int64) {
+	if v.retired(contract.Offset(phy)) {
+		return
+	}
 	run := v.missing[q]
 	if run != nil && run.next == at {
 		run.next++
@@ -291,6 +298,22 @@ func (v *verifier) missed(q queueKey, at, phy int64) {
 	}
 	v.missing[q] = &unitRun{kind: "missing-unit", first: at, next: at + 1,
 		why: fmt.Sprintf("no unit leads to its record at %d", phy)}
+}
+
+// retired reports whether the store's owner removed the record at off since the
+// Reader was opened. Segments go first, and what leads to their records after them.
+func (v *verifier) retired(off contract.Offset) bool {
+	if off < v.r.log.MinOffset() || off >= v.report.End {
+		return false // It was not there then.
+	}
+	if off >= v.retiredBelow {
+		if _, err := v.r.opt.FS.Stat(v.r.log.File(off)); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		size := contract.Offset(v.r.log.SegmentSize())
+		v.retiredBelow = off/size*size + size
+	}
+	return true
 }
 
 // endRuns reports the runs of missing units, queue by queue.
@@ -350,6 +373,9 @@ func (v *verifier) queue(topic string, q int32, buf []codec.QueueUnit) error {
 		if n == 0 {
 			if err != nil {
 				v.add(finding(Fault, "damage", err))
+			} else if first := v.r.queues.Min(topic, q); first > at {
+				at = first
+				continue
 			}
 			break
 		}
@@ -400,6 +426,8 @@ func (v *verifier) unit(topic string, q int32, at int64, u codec.QueueUnit) (str
 		return err.Error(), nil
 	case err != nil:
 		return "", err
+	case !found && v.retired(contract.Offset(u.PhysicalOffset)):
+		return "", nil
 	case !found:
 		return fmt.Sprintf("the unit leads to %d, where no record stands", u.PhysicalOffset), nil
 	case cq.IsExtAddress(u.TagsCode):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ const (
 // everything.
 type BatchQueue struct {
 	s *Store
-	// q names the files. Of it topic, id, dir, first and count are used.
+	// q names the files. Of it topic, id, dir, first, count and min are used.
 	q queue
 	// end and min are units, counted from the queue's start; from is the first
 	// number that is there, to the one that comes next.
@@ -168,7 +169,7 @@ func (s *Store) adoptBatch(q *BatchQueue) error {
 			continue
 		}
 		start, ok := parseFileName(e.Name)
-		if !ok || start%s.batches.size != 0 {
+		if !ok || start%s.batches.size != 0 || start > math.MaxInt64-2*s.batches.size {
 			return &contract.CorruptionError{File: path.Join(q.q.dir, e.Name), Cause: ErrFileName}
 		}
 		starts = append(starts, start)
@@ -295,28 +296,34 @@ func (s *Store) settleBatch(q *BatchQueue, end int64) error {
 // logMin.
 func (s *Store) correctBatch(q *BatchQueue, logMin int64) error {
 	end := q.end.Load()
-	i, err := q.search(min(q.min.Load(), end), end, func(u codec.BatchUnit) bool { return u.PhysicalOffset < logMin })
-	if err != nil {
-		return err
-	}
+	i := min(q.min.Load(), end)
+	// A unit that is none says nothing about where the log begins: units must not
+	// count as retired because one is damaged.
+	retired := func(u codec.BatchUnit) bool { return validBatch(u) && u.PhysicalOffset < logMin }
 	from := q.to.Load()
-	if i < end {
+	for searched := false; i < end; searched = true {
 		u, err := q.at(i)
 		if err != nil {
 			return err
 		}
-		from = u.BaseOffset
-		if i+1 < end {
-			next, err := q.at(i + 1)
-			if err != nil {
-				return err
+		if from = u.BaseOffset; searched || !retired(u) {
+			if i+1 < end {
+				next, err := q.at(i + 1)
+				if err != nil {
+					return err
+				}
+				// A first unit that is out of order is damaged: who reads from here on
+				// must meet it, instead of a queue that seems to be empty.
+				if from < 0 || from+int64(u.BatchSize) > next.BaseOffset {
+					from = max(next.BaseOffset-int64(u.BatchSize), 0)
+				}
 			}
-			// A first unit that is out of order is damaged: who reads from here on must
-			// meet it, instead of a queue that seems to be empty.
-			if from < 0 || from+int64(u.BatchSize) > next.BaseOffset {
-				from = max(next.BaseOffset-int64(u.BatchSize), 0)
-			}
+			break
 		}
+		if i, err = q.search(i+1, end, retired); err != nil {
+			return err
+		}
+		from = q.to.Load()
 	}
 	q.min.Store(i)
 	q.from.Store(from)
@@ -369,16 +376,26 @@ func (q *BatchQueue) Range() (from, to int64) {
 	return min(q.from.Load(), to), to
 }
 
+// Units reads units from the one on that Find returns, and returns how many.
+func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
+	i, err := q.Find(at)
+	return q.units(i, q.end.Load(), dst, err)
+}
+
 // Find returns which unit, counted from the queue's start, has message number at,
 // or, if there is none, is the first one behind it. It passes by a unit whose
 // number is not in order, as far as that can be seen: such a unit is damaged, and
 // must hide no other.
 func (q *BatchQueue) Find(at int64) (int64, error) {
-	ends := func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at }
-	first, end := q.Bounds()
+	_, i, _, err := q.still(func(lo, end int64) (int64, error) { return q.seek(lo, end, at) })
+	return i, err
+}
+
+// seek is Find in [first, end).
+func (q *BatchQueue) seek(first, end, at int64) (int64, error) {
 	lo, hi := first, end
 	for {
-		i, err := q.search(lo, hi, ends)
+		i, err := q.search(lo, hi, func(u codec.BatchUnit) bool { return u.BaseOffset+int64(u.BatchSize) <= at })
 		if err != nil || i >= end {
 			return i, err
 		}
@@ -398,37 +415,43 @@ func (q *BatchQueue) Find(at int64) (int64, error) {
 				continue
 			}
 		}
-		if i-2 < first || i-2 < lo {
+		if i-2 < lo {
 			return i, nil
 		}
-		var before [2]codec.BatchUnit
-		if n, err := q.units(i-2, i, before[:], nil); err != nil || n < 2 {
+		before, err := q.at(i - 2)
+		if err != nil {
 			return i, err
 		}
-		if before[1].BaseOffset >= before[0].BaseOffset {
-			return i, nil
+		last, err := q.at(i - 1)
+		if err != nil || last.BaseOffset >= before.BaseOffset {
+			return i, err
 		}
 		hi = i - 1
 	}
 }
 
-// Bounds returns the first unit that is there and the one that comes next, counted
-// from the queue's start.
-func (q *BatchQueue) Bounds() (first, end int64) {
-	end = q.end.Load()
-	return min(q.min.Load(), end), end
+// find is search through the live units [lo, end), also while they get fewer.
+func (q *BatchQueue) find(front func(codec.BatchUnit) bool) (lo, i, end int64, err error) {
+	return q.still(func(lo, end int64) (int64, error) { return q.search(lo, end, front) })
 }
 
-// UnitsAt reads units from unit i on, counted from the queue's start, and returns
-// how many.
-func (q *BatchQueue) UnitsAt(i int64, dst []codec.BatchUnit) (int, error) {
-	return q.units(i, q.end.Load(), dst, nil)
-}
-
-// Units reads units from the one on that Find returns, and returns how many.
-func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
-	i, err := q.Find(at)
-	return q.units(i, q.end.Load(), dst, err)
+// still looks through the live units [lo, end), and again if they got fewer
+// meanwhile.
+func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end int64, err error) {
+	for {
+		lo, end = q.min.Load(), q.end.Load()
+		i, err = look(min(lo, end), end)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return lo, i, end, err
+		}
+		moved, failed := q.retired(err)
+		if failed != nil {
+			return lo, i, end, failed
+		}
+		if !moved && q.min.Load() <= lo && q.end.Load() >= end {
+			return lo, i, end, err
+		}
+	}
 }
 
 func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int, error) {
@@ -438,8 +461,10 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 		m, err = q.read(i, dst[n:min(int64(len(dst)), int64(n)+end-i)])
 		n, i = n+m, i+int64(m)
 	}
-	if errors.Is(err, fs.ErrNotExist) && i < q.min.Load() {
-		err = nil // Retention took it away.
+	if moved, failed := q.retired(err); failed != nil {
+		return n, failed
+	} else if moved || q.went(i, err) {
+		err = nil
 	}
 	return n, err
 }
@@ -450,23 +475,75 @@ func (q *BatchQueue) Place(at int64) (file string, off int64) {
 	if err != nil {
 		i = q.min.Load()
 	}
-	return q.PlaceOf(i)
+	return q.UnitPlace(i)
 }
 
-// PlaceOf returns the file of unit i, counted from the queue's start, and where it
-// stands.
-func (q *BatchQueue) PlaceOf(i int64) (file string, off int64) {
+// Span returns the queue's first live unit and its end. These are places, and not
+// the numbers of messages: they rise also where a unit is damaged.
+func (q *BatchQueue) Span() (first, end int64) {
+	end = q.end.Load()
+	return min(q.min.Load(), end), end
+}
+
+// UnitsFrom reads units from the i-th on, within Span, and returns how many.
+func (q *BatchQueue) UnitsFrom(i int64, dst []codec.BatchUnit) (int, error) {
+	return q.units(max(i, q.min.Load()), q.end.Load(), dst, nil)
+}
+
+// UnitPlace returns the file of the i-th unit, and where in it that stands.
+func (q *BatchQueue) UnitPlace(i int64) (file string, off int64) {
 	return q.q.path(i / q.s.batches.per * q.s.batches.size), i % q.s.batches.per * batchUnitSize
+}
+
+// Possible reports whether a record can have the unit.
+func Possible(u codec.BatchUnit) bool {
+	return validBatch(u) && u.BaseOffset <= math.MaxInt64-int64(u.BatchSize)
+}
+
+// InFront returns the unit in front of those that Units gives for a message
+// number, and which it is; false if there is none. A damaged unit leads a search
+// astray, and then stands here or is the first that Units gives.
+func (q *BatchQueue) InFront(at int64) (u codec.BatchUnit, i int64, ok bool, err error) {
+	i, err = q.Find(at)
+	if lo, _ := q.Span(); err != nil || i <= lo {
+		return u, 0, false, err
+	}
+	u, err = q.at(i - 1)
+	if q.went(i-1, err) {
+		return u, 0, false, nil
+	}
+	return u, i - 1, err == nil, err
+}
+
+// Last returns the last unit that is in front, and which it is; see First.
+func (q *BatchQueue) Last(front func(codec.BatchUnit) bool) (u codec.BatchUnit, i int64, ok bool, err error) {
+	lo, i, _, err := q.find(front)
+	if err != nil || i <= lo {
+		return u, 0, false, err
+	}
+	u, err = q.at(i - 1)
+	if q.went(i-1, err) {
+		return u, 0, false, nil
+	}
+	return u, i - 1, err == nil, err
+}
+
+// went reports whether err says that the file of the i-th unit is not there because
+// retention or a cut of the log took it away.
+func (q *BatchQueue) went(i int64, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && (i < q.min.Load() || i >= q.end.Load())
 }
 
 // First returns the first unit that is not in front; front must hold for the units
 // up to some one and for none behind. False if there is no such unit.
 func (q *BatchQueue) First(front func(codec.BatchUnit) bool) (codec.BatchUnit, bool, error) {
-	end := q.end.Load()
-	i, err := q.search(q.min.Load(), end, front)
-	if err != nil || i == end {
+	_, i, end, err := q.find(front)
+	if err != nil || i >= end {
 		return codec.BatchUnit{}, false, err
 	}
 	u, err := q.at(i)
+	if q.went(i, err) {
+		return u, false, nil
+	}
 	return u, err == nil, err
 }

@@ -3,9 +3,11 @@ package cq
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stratalog/stratalog/codec"
@@ -252,5 +254,76 @@ func TestBatchCrashes(t *testing.T) {
 			}
 			must(t, l.s.Close())
 		})
+	}
+}
+
+// TestBatchReadersBesideCuts: a file that a cut takes away is no error for who
+// reads.
+func TestBatchReadersBesideCuts(t *testing.T) {
+	s := mustOpen(t, newSim(t), Options{FileSize: 100, BatchFileSize: 92})
+	var all []*group
+	phy := int64(0)
+	for i := range int64(40) {
+		g := &group{topic: "b", base: i * 3, n: 3, phy: phy}
+		g.encode(t)
+		phy = g.end()
+		all = append(all, g)
+		g.apply(t, s)
+	}
+	must(t, s.Commit())
+	q := s.Batch("b", 0)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for k := range int64(3) {
+		readers.Go(func() {
+			var units [9]codec.BatchUnit
+			for at := k; ; at = (at + 17) % 120 {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, err := q.Units(at, units[:])
+				_, _, _, last := q.InFront(at)
+				_, _, first := q.First(func(u codec.BatchUnit) bool { return u.BaseOffset < at })
+				if err = errors.Join(err, last, first); err != nil {
+					t.Errorf("at %d: %v", at, err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		keep := 1 + i*7%39
+		must(t, s.RollBack(contract.Offset(all[keep].phy)))
+		for _, g := range all[keep:] {
+			g.apply(t, s)
+		}
+		must(t, s.Commit())
+	}
+	close(stop)
+	readers.Wait()
+}
+
+// TestBatchLastBeforeAGap: the last unit in front of a gap in the numbers is found,
+// and not the one behind.
+func TestBatchLastBeforeAGap(t *testing.T) {
+	s := mustOpen(t, newSim(t), Options{FileSize: 100, BatchFileSize: 92})
+	phy := int64(0)
+	for _, base := range []int64{0, 3, 50, 53} {
+		g := &group{topic: "b", base: base, n: 3, phy: phy}
+		g.encode(t)
+		g.apply(t, s)
+		phy = g.end()
+	}
+	must(t, s.Commit())
+	for at, want := range map[int64]int64{0: -1, 2: -1, 3: 0, 6: 3, 49: 3, 50: 3, 53: 50, 60: 53} {
+		u, _, ok, err := s.Batch("b", 0).InFront(at)
+		if !ok {
+			u.BaseOffset = -1
+		}
+		if err != nil || u.BaseOffset != want {
+			t.Errorf("in front of %d: %d, %v, want %d", at, u.BaseOffset, err, want)
+		}
 	}
 }

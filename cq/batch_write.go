@@ -37,6 +37,9 @@ func (s *Store) applyBatch(id contract.RecordID, rec *codec.MessageView) (bool, 
 			return true, err
 		}
 	}
+	if err := checkPlace(rec.QueueID(), base); err != nil {
+		return true, err
+	}
 	s.batches.mu.RLock()
 	q := s.batches.topics[string(rec.Topic())][rec.QueueID()]
 	s.batches.mu.RUnlock()

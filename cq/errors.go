@@ -3,7 +3,6 @@ package cq
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/stratalog/stratalog/contract"
@@ -76,7 +75,7 @@ func checkPlace(queue int32, offset int64) error {
 	if queue < 0 {
 		return invalid(contract.OpDispatch, "queue id %d", queue)
 	}
-	if offset < 0 || offset >= math.MaxInt64/unitSize-1 {
+	if offset < 0 || offset > offsetMax {
 		return invalid(contract.OpDispatch, "queue offset %d", offset)
 	}
 	return nil

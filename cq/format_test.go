@@ -96,9 +96,36 @@ func TestHostileTopicsAndPlaces(t *testing.T) {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
+	g := &group{topic: "b", queue: -1, n: 2}
+	g.encode(t)
+	if err := s.Apply(contract.RecordID{Epoch: 1, Length: int64(g.size)}, &g.rawView); !errors.Is(err, contract.ErrInvalid) {
+		t.Errorf("a batch: %v", err)
+	}
 	must(t, s.Commit())
 	if _, err := sim.Stat(testRoot); err == nil {
 		t.Fatal("something was made")
+	}
+}
+
+// TestLargestPlace: the last number that a queue takes can be read, also by the
+// next open, and the one behind it is refused.
+func TestLargestPlace(t *testing.T) {
+	sim := newSim(t)
+	opts := Options{FileSize: 100}
+	s := mustOpen(t, sim, opts)
+	mustApply(t, s, entry{topic: "t", at: offsetMax - 1}, entry{topic: "t", at: offsetMax, phy: 200})
+	must(t, s.Flush())
+	over := entry{topic: "t", at: offsetMax + 1, phy: 400}
+	if err := over.apply(t, s); !errors.Is(err, contract.ErrInvalid) {
+		t.Errorf("behind it: %v", err)
+	}
+	s = mustOpen(t, sim, opts)
+	_, err := s.TruncateAbove(400, func(string, int32, int64, codec.QueueUnit) (bool, error) { return true, nil }, nil)
+	must(t, err)
+	var units [3]codec.QueueUnit
+	n, err := s.Units("t", 0, offsetMax-1, units[:])
+	if s.Max("t", 0) != offsetMax+1 || n != 2 || err != nil || units[1].PhysicalOffset != 200 {
+		t.Fatalf("end %d, %d units %+v, %v", s.Max("t", 0), n, units, err)
 	}
 }
 
@@ -146,6 +173,13 @@ func TestOpenRefusesAndChangesNothing(t *testing.T) {
 		{"name between files", func(t *testing.T, sim *vfs.Sim) {
 			setLength(t, sim, testRoot+"/t/0/00000000000000000020", 100)
 		}, testRoot + "/t/0/00000000000000000020", ErrFileName},
+		{"name at the end of all numbers", func(t *testing.T, sim *vfs.Sim) {
+			setLength(t, sim, testRoot+"/t/1/09223372036854775800", 100)
+		}, testRoot + "/t/1/09223372036854775800", ErrFileName},
+		{"batches at the end of all numbers", func(t *testing.T, sim *vfs.Sim) {
+			must(t, sim.MkdirAll(batchRoot+"/b/0"))
+			setLength(t, sim, batchRoot+"/b/0/"+fileName(math.MaxInt64/46*46), 46)
+		}, "", ErrFileName},
 		{"too long", func(t *testing.T, sim *vfs.Sim) {
 			setLength(t, sim, testRoot+"/t/0/00000000000000000100", 120)
 		}, testRoot + "/t/0/00000000000000000100", ErrFileLength},
@@ -161,6 +195,7 @@ func TestOpenRefusesAndChangesNothing(t *testing.T) {
 				mustApply(t, s, entry{topic: "t", at: i, phy: i * 200})
 			}
 			must(t, s.Flush())
+			must(t, sim.MkdirAll(testRoot+"/t/1"))
 			tc.spoil(t, sim)
 			seq := sim.Seq()
 			var changed []vfs.Op
@@ -170,7 +205,7 @@ func TestOpenRefusesAndChangesNothing(t *testing.T) {
 					changed = append(changed, op)
 				}
 			})
-			_, err := Open(sim, testRoot, Options{FileSize: 100})
+			_, err := Open(sim, testRoot, Options{FileSize: 100, BatchFileSize: 46})
 			var damage *contract.CorruptionError
 			if !errors.As(err, &damage) || !errors.Is(err, tc.want) {
 				t.Fatalf("%v", err)

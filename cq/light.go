@@ -35,6 +35,13 @@ func (s *Store) applyLight(rec *codec.MessageView, u codec.QueueUnit) error {
 	}
 }
 
+// HasPlace reports whether the store has a place for a number of a light queue: one
+// without is passed over.
+func (s *Store) HasPlace(name []byte, at int64) bool {
+	return checkTopic(name) == nil && checkPlace(codec.LightQueueID, at) == nil &&
+		at-s.Max(string(name), codec.LightQueueID) <= s.unitsPerFile*int64(s.opts.MaxGapFiles)
+}
+
 // Belongs reports whether the record is number at of a queue: of its own one, or
 // of a light queue that it is in.
 func Belongs(rec *codec.MessageView, topic string, queue int32, at int64) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 
@@ -189,7 +190,7 @@ func (s *Store) scanQueue(dir string) ([]foundFile, error) {
 			return nil, ioError(contract.OpOpen, "describe "+name, err)
 		}
 		start, ok := parseFileName(e.Name)
-		if !ok || start%s.opts.FileSize != 0 {
+		if !ok || start%s.opts.FileSize != 0 || start > math.MaxInt64-2*s.opts.FileSize {
 			return nil, &contract.CorruptionError{File: name, Cause: ErrFileName}
 		}
 		if info.Size > s.opts.FileSize {

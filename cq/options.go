@@ -2,6 +2,7 @@ package cq
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/stratalog/stratalog/codec"
@@ -19,6 +20,13 @@ const (
 )
 
 const unitSize = codec.QueueUnitSize
+
+// sizeMax is the largest length of a file, in bytes. offsetMax keeps the places of
+// units, and of two files behind them, below 2^63.
+const (
+	sizeMax   = 1 << 40
+	offsetMax = (math.MaxInt64 - 2*sizeMax) / unitSize
+)
 
 // Options says how a Store works on its directory.
 type Options struct {
@@ -63,7 +71,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.DelayLevels == nil {
 		o.DelayLevels = DefaultDelayLevels()
 	}
-	const sizeMax = 1 << 40
 	if o.FileSize < 0 || o.FileSize > sizeMax || o.ExtFileSize < 0 || o.BatchFileSize < 0 || o.BatchFileSize > sizeMax || o.ExtFileSize > sizeMax || o.MaxHandles < 0 || o.MaxGapFiles < 0 {
 		return o, contract.NewError(contract.KindInvalid, contract.OpOpen, contract.ComponentConfig,
 			fmt.Sprintf("consume queue: file size %d, handles %d, gap files %d: out of range",

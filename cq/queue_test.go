@@ -399,3 +399,20 @@ func TestManyQueuesWithFewHandles(t *testing.T) {
 		}
 	}
 }
+
+// TestDropAllForgetsABatch: what was applied to a batch queue, and not committed, is
+// not written once all was dropped.
+func TestDropAllForgetsABatch(t *testing.T) {
+	s := mustOpen(t, newSim(t), Options{FileSize: 100, BatchFileSize: 460})
+	g := &group{topic: "b", n: 3}
+	g.encode(t)
+	g.apply(t, s)
+	must(t, s.DropAll())
+	g.apply(t, s)
+	must(t, s.Commit())
+	var units [2]codec.BatchUnit
+	n, err := s.Batch("b", 0).Units(0, units[:])
+	if n != 1 || err != nil || units[0] != g.unit() || s.Stats().Written != 1 {
+		t.Fatalf("%d units, %v, %d written", n, err, s.Stats().Written)
+	}
+}

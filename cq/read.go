@@ -61,7 +61,10 @@ func (s *Store) missing(q *queue, start int64, err error) error {
 	if start < q.first.Load() || q.count.Load() == 0 || start > s.lastStart(q) {
 		return nil
 	}
-	return &contract.CorruptionError{File: q.path(start), Cause: errors.Join(ErrFileMissing, err)}
+	if moved, failed := s.retired(q, s.opts.FileSize, unitSize); moved || failed != nil {
+		return failed
+	}
+	return q.notThere(start, err)
 }
 
 func (s *Store) readFile(q *queue, start, at int64, b []byte) error {

@@ -2,6 +2,7 @@ package cq
 
 import (
 	"errors"
+	"io/fs"
 
 	"github.com/stratalog/stratalog/contract"
 )
@@ -16,16 +17,30 @@ func (s *Store) CorrectMin(logMin contract.Offset) error {
 	s.noteLogMin(logMin)
 	var errs []error
 	for _, q := range s.all() {
-		s.writer.Lock()
-		errs = append(errs, s.correctQueue(q, int64(logMin)))
-		s.writer.Unlock()
+		errs = append(errs, s.correct(func() error { return s.correctQueue(q, int64(logMin)) }, func(error) (bool, error) {
+			return s.retired(q, s.opts.FileSize, unitSize)
+		}))
 	}
 	for _, q := range s.allBatches() {
-		s.writer.Lock()
-		errs = append(errs, s.correctBatch(q, int64(logMin)))
-		s.writer.Unlock()
+		errs = append(errs, s.correct(func() error { return s.correctBatch(q, int64(logMin)) }, q.retired))
 	}
 	return errors.Join(errs...)
+}
+
+// correct runs f, and again as long as the queue's owner, if that is another,
+// removes its files meanwhile.
+func (s *Store) correct(f func() error, retired func(error) (bool, error)) error {
+	for {
+		s.writer.Lock()
+		err := f()
+		s.writer.Unlock()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if moved, failed := retired(err); !moved {
+			return errors.Join(err, failed)
+		}
+	}
 }
 
 func (s *Store) noteLogMin(logMin contract.Offset) {

@@ -486,6 +486,7 @@ func (s *Store) DropAll() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	s.dropRuns()
+	s.dropBatchRuns()
 	c := &cutter{s: s}
 	var errs []error
 	for _, q := range s.all() {

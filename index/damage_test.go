@@ -163,7 +163,7 @@ func TestStrangeFiles(t *testing.T) {
 		"missing": func(t *testing.T, fs *vfs.Sim, name string) { must(t, fs.Remove(name)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, sim, opts, tally := oneLog(t, 40)
+			l, sim, opts, tally := oneLog(t, 43)
 			want := contents(t, sim)
 			entries, err := sim.ReadDir(dir)
 			must(t, err)
@@ -277,4 +277,45 @@ func FuzzOpenAndSearch(f *testing.F) {
 			opts.ReadOnly = false
 		}
 	})
+}
+
+// TestVerifierCounts spoils the count in the header of each file: the verifier says
+// so, of whatever index, and not only that records lack entries.
+func TestVerifierCounts(t *testing.T) {
+	for file := range 5 {
+		for _, count := range [][]byte{{0, 0, 0, 0}, {0, 0, 0, 1}, {0x80, 0, 0, 0}, {0, 0, 0, 3}, {0x40, 0, 0, 0}} {
+			for _, exact := range []bool{true, false} {
+				l, sim, opts, tally := oneLog(t, 43)
+				opts.ReadOnly = true
+				s := mustOpen(t, sim, opts)
+				if len(s.list) != 5 || s.list[4].head.UsedSlots < 2 {
+					t.Fatalf("%d files, %+v", len(s.list), s.list[len(s.list)-1].head)
+				}
+				overwrite(t, sim, s.list[file].path, 36, count)
+				fit := Fit{Limit: contract.Offset(l.phy), Tally: -1}
+				if exact {
+					fit.Tally, fit.Exact = tally, true
+				}
+				s = mustOpen(t, sim, opts)
+				_, err := s.Fit(fit, nil)
+				must(t, err)
+				if s.Exact() && file == 4 {
+					continue // The cursor says how many there are.
+				}
+				faults := 0
+				v := s.NewVerifier(0, contract.Offset(l.phy), func(f Fault) {
+					if !f.Missing {
+						faults++
+					}
+				})
+				for _, r := range l.records {
+					must(t, v.Record(r.view(t)))
+				}
+				must(t, v.Finish())
+				if faults == 0 {
+					t.Errorf("count %x in file %d, exact %v: nothing is wrong", count, file, s.Exact())
+				}
+			}
+		}
+	}
 }

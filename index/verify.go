@@ -201,6 +201,11 @@ func (v *Verifier) peek() (codec.IndexEntry, bool) {
 // open begins with a file; false if there is nothing to look at.
 func (v *Verifier) open(f *file) bool {
 	if f.empty() {
+		// One that stands ready is the last, and its first chain is counted
+		// before its first entry.
+		if h := &f.head; h.Count < 0 || h.UsedSlots > 1 || v.at < len(v.list)-1 {
+			v.report(damaged(f, 0, fmt.Errorf("%w: it counts no entries", ErrHeader)), -1)
+		}
 		v.at++
 		return false
 	}
