@@ -200,6 +200,42 @@ func TestBatchRefused(t *testing.T) {
 	verifyClean(t, opt)
 }
 
+// A reader that finds files of a batch queue retired says so, and where to go on.
+func TestBatchRetiredBesideReader(t *testing.T) {
+	sim := vfs.NewSim()
+	opt := testOptions(sim, "/store")
+	opt.SegmentSize, opt.BatchQueueFileSize = 16<<10, 46*7
+	s := start(t, opt)
+	defer closeClean(t, s)
+	for i := range 200 {
+		mustAppend(t, s, inner("b", 1+i%4, body(i%7)), Sync)
+	}
+	waitVisible(t, s, s.Health().Watermarks.Durable)
+	r, err := OpenReader(context.Background(), opt, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if retired, err := s.Retire(context.Background(), s.Health().Watermarks.Durable/2); err != nil || retired.QueueFiles == 0 {
+		t.Fatalf("%+v, %v", retired, err)
+	}
+	first, _ := s.QueueRange("b", 0)
+	var out Records
+	defer out.Release()
+	for asked := 0; ; asked++ {
+		err := r.Get(context.Background(), Request{Topic: "b", Offset: out.Next}, &out)
+		if err != nil || asked == 2 {
+			t.Fatalf("%v, %v, next %d", out.Status, err, out.Next)
+		}
+		if out.Status == contract.GetFound {
+			break
+		}
+		if out.Status != contract.GetMessageWasRemoving || out.Next > first || out.Next <= 0 {
+			t.Fatalf("%v, next %d; the queue begins at %d", out.Status, out.Next, first)
+		}
+	}
+}
+
 // TestBatchDamagedNumber: whatever bit of a unit's number is flipped, verify names
 // the file and the unit, and no other message is hidden from who reads on.
 func TestBatchDamagedNumber(t *testing.T) {
