@@ -68,6 +68,8 @@ func (r *Reader) openIndex() indexView {
 // index of Java's does not say how far it has come: the boundary is then the
 // log's start.
 func (r *Reader) QueryKey(ctx context.Context, q Query, out *Matches) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if err := r.open(contract.OpQuery); err != nil {
 		if out != nil {
 			out.clear(q.After)

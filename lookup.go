@@ -3,7 +3,6 @@ package stratalog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -79,56 +78,26 @@ func (s *Store) GetByID(ctx context.Context, id string, out *Record) (bool, erro
 	return byID(ctx, id, out, s.GetAt)
 }
 
-// Follow is Get that waits: it returns when there are records, or anything to
-// tell other than that the queue ends here. It passes over what req.Tag leaves
-// out. What retention, a cut of the log, or a jump to an offset beyond the end
-// answer to Get they answer here. A queue that does not exist is waited for. When
-// ctx ends so does the wait, with an error that matches ctx's; when the store is
-// closed, with contract.ErrClosed. Next is then the offset to go on from.
-func (s *Store) Follow(ctx context.Context, req Request, out *Records) error {
-	for {
-		seen := contract.Offset(0)
-		if s.reading.Load() != nil {
-			seen = s.dispatcher.Applied(contract.LaneQueue)
-		}
-		if err := s.Get(ctx, req, out); err != nil {
-			return err
-		}
-		if req.Epoch == 0 {
-			req.Epoch = out.Epoch // a cut under the wait must not go unseen
-		}
-		switch out.Status {
-		case contract.GetNoMatchedMessage:
-			if out.Next <= req.Offset {
-				return nil
-			}
-			req.Offset = out.Next
-			continue
-		case contract.GetNoMatchedLogicQueue, contract.GetNoMessageInQueue, contract.GetOffsetOverflowOne:
-			if out.Next != req.Offset && out.Status != contract.GetNoMatchedLogicQueue {
-				return nil // the offset lies beyond the end
-			}
-		default:
-			return nil
-		}
-		if err := s.dispatcher.WaitMoved(ctx, contract.LaneQueue, seen); err != nil {
-			next := out.Next
-			out.clear()
-			out.Next = next
-			if errors.Is(err, contract.ErrClosed) {
-				return contract.NewError(contract.KindClosed, contract.OpRead, contract.ComponentStore, "the store was closed while the call waited for records", nil)
-			}
-			return contract.NewError(contract.KindTimeout, contract.OpRead, contract.ComponentStore, "the wait for records ended", err)
-		}
-	}
-}
-
 // OffsetByTime is Store.OffsetByTime.
 func (r *Reader) OffsetByTime(ctx context.Context, topic string, queueID int32, at time.Time, bound TimeBound) (int64, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if err := r.open(contract.OpRead); err != nil {
 		return 0, err
 	}
 	return r.getter().byTime(ctx, topic, queueID, at.UnixMilli(), bound)
+}
+
+// GetByTime is Store.GetByTime.
+func (r *Reader) GetByTime(ctx context.Context, req Request, at time.Time, bound TimeBound, out *Records) error {
+	var err error
+	if req.Offset, err = r.OffsetByTime(ctx, req.Topic, req.QueueID, at, bound); err != nil {
+		if out != nil {
+			out.clear()
+		}
+		return err
+	}
+	return r.Get(ctx, req, out)
 }
 
 // GetByID is Store.GetByID.

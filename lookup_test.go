@@ -3,7 +3,6 @@ package stratalog
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,90 +11,6 @@ import (
 	"github.com/stratalog/stratalog/internal/clock"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
-
-// followed is what a Follow gave.
-type followed struct {
-	status contract.GetStatus
-	next   int64
-	bodies []string
-	err    error
-}
-
-// following starts a Follow and returns where its answer comes.
-func following(ctx context.Context, s *Store, req Request) chan followed {
-	c := make(chan followed, 1)
-	go func() {
-		var out Records
-		defer out.Release()
-		err := s.Follow(ctx, req, &out)
-		f := followed{status: out.Status, next: out.Next, err: err}
-		for i := range out.Len() {
-			f.bodies = append(f.bodies, string(out.At(i).Body()))
-		}
-		c <- f
-	}()
-	return c
-}
-
-func answer(t *testing.T, c chan followed) followed {
-	t.Helper()
-	select {
-	case f := <-c:
-		return f
-	case <-within(t).Done():
-		t.Fatal("Follow never came back")
-		return followed{}
-	}
-}
-
-// TestFollow: it waits at the end of a queue, and for a queue that is not there
-// yet, passes over other tags, and tells of a cut and of the store's end.
-func TestFollow(t *testing.T) {
-	opt := testOptions(vfs.NewSim(), "/store")
-	s := start(t, opt)
-	ctx := within(t)
-	put := func(topic string, i int, tag string) Receipt {
-		return mustAppend(t, s, &Message{Topic: topic, Body: body(i), Properties: tags(tag)}, Sync)
-	}
-	c := following(ctx, s, Request{Topic: "t"})
-	put("other", 0, "x")
-	put("t", 1, "x")
-	if f := answer(t, c); f.err != nil || f.status != contract.GetFound || len(f.bodies) != 1 || f.bodies[0] != string(body(1)) || f.next != 1 {
-		t.Fatalf("%+v", f)
-	}
-	c = following(ctx, s, Request{Topic: "t", Offset: 1, Tag: "y"})
-	for i := range 70 {
-		put("t", 2+i, "x")
-	}
-	last := put("t", 100, "y")
-	if f := answer(t, c); f.err != nil || len(f.bodies) != 1 || f.bodies[0] != string(body(100)) || f.next != 72 {
-		t.Fatalf("%+v", f)
-	}
-	if f := answer(t, following(ctx, s, Request{Topic: "t", Offset: 99})); f.status != contract.GetOffsetOverflowBadly || f.next != 72 {
-		t.Fatalf("%+v", f)
-	}
-	short, cancel := context.WithCancel(ctx)
-	c = following(short, s, Request{Topic: "t", Offset: 72})
-	cancel()
-	if f := answer(t, c); !errors.Is(f.err, context.Canceled) || f.next != 72 {
-		t.Fatalf("%+v", f)
-	}
-	c = following(ctx, s, Request{Topic: "t", Offset: 72})
-	until(t, "somebody waits", func() bool { return s.dispatcher.Waiting() > 0 }, nil)
-	place, _ := last.Range()
-	if err := s.TruncateTo(ctx, place.Start); err != nil {
-		t.Fatal(err)
-	}
-	if f := answer(t, c); f.err != nil || f.status != contract.GetOffsetReset || f.next != 71 {
-		t.Fatalf("%+v", f)
-	}
-	c = following(ctx, s, Request{Topic: "t", Offset: 71})
-	until(t, "somebody waits", func() bool { return s.dispatcher.Waiting() > 0 }, nil)
-	closeClean(t, s)
-	if f := answer(t, c); !errors.Is(f.err, contract.ErrClosed) || !strings.HasPrefix(f.err.Error(), "store: read: ") {
-		t.Fatalf("%+v", f)
-	}
-}
 
 // TestLookups: by time and by id, through a Store and a Reader.
 func TestLookups(t *testing.T) {

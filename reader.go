@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/commitlog"
@@ -23,19 +25,30 @@ type ReaderOptions struct {
 	// that holds files that are none: for Verify, which reports them, and
 	// Inspect. Without it such a store is a *contract.CorruptionError.
 	Salvage bool
+	// FollowEvery is how often a Follow looks for what the owner published.
+	// Default 50 ms.
+	FollowEvery time.Duration
 }
+
+// defaultFollowEvery is the default of ReaderOptions.FollowEvery.
+const defaultFollowEvery = 50 * time.Millisecond
 
 // Reader reads a store's directory without owning it: it takes no lock and
 // changes nothing, so it works beside a running store, on a read-only mount,
 // and on what a crash left. It sees what was published when it was opened or
-// last refreshed. Its methods are safe for concurrent use, but for Refresh and
-// Close, which must not run beside others. After Close they return
-// contract.ErrClosed.
+// last refreshed. Its methods are safe for concurrent use; Refresh and Close wait
+// until a Verify has ended. After Close they return contract.ErrClosed.
 type Reader struct {
-	opt    Options
-	ro     ReaderOptions
-	log    *commitlog.ReadOnly
-	queues *cq.Store
+	opt Options
+	ro  ReaderOptions
+
+	// checking is held by a Verify, and by Refresh and Close against it; mu by
+	// each call that reads, and by Refresh and Close while they change what
+	// stands below. checking comes first.
+	checking sync.RWMutex
+	mu       sync.RWMutex
+	log      *commitlog.ReadOnly
+	queues   *cq.Store
 	// badQueues says, when salvaging, why there are no queues.
 	badQueues error
 	index     indexView
@@ -44,12 +57,19 @@ type Reader struct {
 	// of which no bound is known.
 	led    Offset
 	beyond []ledUnit
-	closed atomic.Bool
+	// settled tells that the queues were opened when their lane was at the end of
+	// the log, or nobody was there to go on with it: until there is more of the
+	// log, there is no more in them.
+	settled bool
+	// looked is when Refresh last looked, opened when it last opened the queues, by
+	// the monotonic clock, and opening how long that took.
+	looked, opened, opening time.Duration
+	closed                  atomic.Bool
 }
 
 // OpenReader opens the store in opt.Dir for reading. Of opt only Dir,
-// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize,
-// MaxQueueFiles, IndexSlots, IndexEntries, IndexTags, NoVerifyReads and FS count. A
+// SegmentSize, QueueFileSize, ExtendedFileSize, BatchQueueFileSize, MaxQueueFiles,
+// IndexSlots, IndexEntries, IndexTags, NoVerifyReads, FS and Clock count. A
 // directory that does not exist or holds no store is contract.ErrNotFound; one
 // with segments missing, also below the published bound, is a
 // *contract.CorruptionError that names the first of them and what is lost.
@@ -61,6 +81,12 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 		return nil, err
 	}
 	r := &Reader{opt: opt.withDefaults(), ro: ro}
+	if ro.FollowEvery < 0 {
+		return nil, invalid("FollowEvery %v is negative", ro.FollowEvery)
+	}
+	if ro.FollowEvery == 0 {
+		r.ro.FollowEvery = defaultFollowEvery
+	}
 	var err error
 	if info, err := r.opt.FS.Stat(r.opt.Dir); err == nil && !info.IsDir {
 		return nil, invalid("%s is not a directory", r.opt.Dir)
@@ -74,10 +100,12 @@ func OpenReader(ctx context.Context, opt Options, ro ReaderOptions) (*Reader, er
 	if r.log, err = open(logOpt, ro.Appended); err != nil {
 		return nil, err
 	}
+	r.settled = r.isSettled()
 	if r.queues, err = r.openQueues(); err != nil {
 		return nil, errors.Join(err, r.log.Close())
 	}
 	r.index = r.openIndex()
+	r.looked = r.opt.Clock.Mono()
 	return r, nil
 }
 
@@ -219,26 +247,69 @@ func (r *Reader) open(op contract.Operation) error {
 	return nil
 }
 
-// Refresh takes up what a running owner published since.
+// Refresh takes up what a running owner published since. It waits until a Verify
+// has ended.
 func (r *Reader) Refresh(ctx context.Context) error {
+	r.checking.Lock()
+	defer r.checking.Unlock()
+	return r.refresh(ctx, false)
+}
+
+// pollShare is how much of the time may go into opening queues only to see whether
+// their lane has come nearer to the end: a part of this many.
+const pollShare = 20
+
+// refresh is Refresh; the caller holds checking. Who polls comes again, and may be
+// told of units that came late a little later.
+func (r *Reader) refresh(ctx context.Context, polls bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err := errors.Join(r.open(contract.OpRead), ctx.Err()); err != nil {
 		return err
 	}
-	before, first := r.log.Confirmed(), r.log.MinOffset()
+	began, before := r.opt.Clock.Mono(), r.sight()
+	defer func() { r.looked = r.opt.Clock.Mono() }()
 	r.log.Stranger(r.stranger())
 	if err := r.log.Refresh(); err != nil {
 		return err
 	}
-	if r.log.Confirmed() == before && r.log.MinOffset() == first {
+	if r.sight() == before && (r.settled || polls && began-r.opened < pollShare*r.opening) {
 		return nil
 	}
+	settled := r.isSettled()
 	queues, err := r.openQueues()
 	if err != nil {
 		return err
 	}
 	old, oldIndex := r.queues, r.index
-	r.queues, r.index = queues, r.openIndex()
+	r.queues, r.index, r.settled = queues, r.openIndex(), settled
+	r.opened = r.opt.Clock.Mono()
+	r.opening = r.opened - began
 	return errors.Join(old.Close(), oldIndex.close())
+}
+
+// sight is what a Reader sees of the log. While it stays, the queues and the key
+// index can only come nearer to it.
+type sight struct {
+	first, end Offset
+	epoch      contract.Epoch
+	index      Offset
+}
+
+func (r *Reader) sight() sight {
+	cursor, _, _ := r.log.LoadCursor(contract.LaneIndex)
+	return sight{first: r.log.MinOffset(), end: r.log.Confirmed(), epoch: r.log.Epoch(), index: cursor.Next}
+}
+
+// isSettled reports whether the queues that are opened next hold all that the log
+// shows. An owner writes units after the bound is published, and one queue after
+// the other; only its lane's cursor tells that it is through.
+func (r *Reader) isSettled() bool {
+	if !r.unclean() {
+		return true
+	}
+	cursor, found, err := r.log.LoadCursor(contract.LaneQueue)
+	return err == nil && found && cursor.Epoch == r.log.Epoch() && cursor.Next >= r.log.Confirmed()
 }
 
 func (r *Reader) getter() getter {
@@ -248,6 +319,8 @@ func (r *Reader) getter() getter {
 
 // Get fills out with records of one queue; see Store.Get.
 func (r *Reader) Get(ctx context.Context, req Request, out *Records) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if err := r.open(contract.OpRead); err != nil {
 		if out != nil {
 			out.clear()
@@ -263,6 +336,8 @@ func (r *Reader) GetAt(_ context.Context, off Offset, out *Record) (bool, error)
 	if out == nil {
 		return false, noTarget()
 	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if err := r.open(contract.OpRead); err != nil {
 		out.Release()
 		return false, err
@@ -271,19 +346,31 @@ func (r *Reader) GetAt(_ context.Context, off Offset, out *Record) (bool, error)
 }
 
 // Topics returns the topics that have queues, sorted.
-func (r *Reader) Topics() []string { return r.queues.Topics() }
+func (r *Reader) Topics() []string { return r.shown().Topics() }
+
+// shown is the queues as last refreshed; what they know stays after a Close.
+func (r *Reader) shown() *cq.Store {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.queues
+}
 
 // Queues returns the queue ids of topic, sorted.
-func (r *Reader) Queues(topic string) []int32 { return r.queues.Queues(topic) }
+func (r *Reader) Queues(topic string) []int32 { return r.shown().Queues(topic) }
 
 // QueueRange returns the first live offset of a queue and its end.
 func (r *Reader) QueueRange(topic string, queueID int32) (first, end int64) {
-	return r.queues.Min(topic, queueID), r.queues.Max(topic, queueID)
+	queues := r.shown()
+	return queues.Min(topic, queueID), queues.Max(topic, queueID)
 }
 
 // Close ends reading. Records under a lease stay valid until released. A second
 // Close does nothing.
 func (r *Reader) Close() error {
+	r.checking.Lock()
+	defer r.checking.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed.Swap(true) {
 		return nil
 	}
@@ -353,6 +440,8 @@ type Inspection struct {
 
 // Inspect describes the directory.
 func (r *Reader) Inspect() Inspection {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	in := Inspection{Dir: r.opt.Dir, Sidecar: r.log.Sidecar(), SegmentSize: r.log.SegmentSize(),
 		MinOffset: r.log.MinOffset(), End: r.log.Confirmed(), Bounded: r.log.Bounded() && !r.ro.Appended && !r.stranger()}
 	if id := r.log.ID(); id != ([16]byte{}) {

@@ -101,8 +101,11 @@ type unitRun struct {
 
 // Verify checks every record, every unit of every queue and every entry of the
 // key index, and all against each other, and calls found for each finding, in order. Nothing is changed. The
-// error says that the check itself could not be done.
+// error says that the check itself could not be done. found may call what reads,
+// but neither Refresh nor Close, which wait for the end.
 func (r *Reader) Verify(ctx context.Context, found func(Finding)) (VerifyReport, error) {
+	r.checking.RLock()
+	defer r.checking.RUnlock()
 	if err := r.open(contract.OpVerify); err != nil {
 		return VerifyReport{}, err
 	}

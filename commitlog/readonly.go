@@ -28,7 +28,9 @@ type ReadOnly struct {
 	strange  bool // at any time since the state was read
 	salvage  bool
 	over     bool // see PassOver
-	faults   []OpenFault
+	// first is the epoch when the log was opened.
+	first  contract.Epoch
+	faults []OpenFault
 }
 
 // OpenFault is something for which the log cannot be opened in order.
@@ -73,6 +75,7 @@ func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
 		return nil, errors.Join(contract.NewError(contract.KindNewerFormat, contract.OpOpen, contract.ComponentSidecar,
 			r.found.reason, nil), r.side.close())
 	}
+	r.first = r.Epoch()
 	if err := r.Refresh(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -84,13 +87,14 @@ func openReadOnly(opt Options, r *ReadOnly) (*ReadOnly, error) {
 // behind it need not be as the owner writes it. It counts from the next Refresh.
 func (r *ReadOnly) Stranger(is bool) { r.stranger, r.strange = is, r.strange || is }
 
-// Refresh takes up segments and a bound that the owner published since. If it
-// fails, r sees what it saw before.
+// Refresh takes up segments, a bound, epochs and cursors that the owner published
+// since. If it fails, r sees what it saw before.
 func (r *ReadOnly) Refresh() error {
 	list, bound, err := r.look()
 	if err != nil {
 		return err
 	}
+	bound = r.takeUp(bound)
 	old := r.segs.Swap(list)
 	r.size = list.size
 	if r.found.state == sideOK {
@@ -480,7 +484,7 @@ func (r *ReadOnly) CursorTally(lane contract.Lane) int64 { return r.side.tally(l
 
 // Sidecar describes the state of the sidecar's files, for people.
 func (r *ReadOnly) Sidecar() string {
-	return "state " + r.found.state.String() + ", bound " + r.found.bound.String() + ", cursors " + r.side.cursorsFound.String()
+	return fmt.Sprintf("state %v, bound %v, cursors %v", r.found.state, r.found.bound, r.side.cursorsFound)
 }
 
 // ID returns the log's identity; zero without a sidecar.
@@ -493,23 +497,4 @@ func (r *ReadOnly) SegmentSize() int64 { return r.size }
 func (r *ReadOnly) Close() error {
 	r.segs.Load().close()
 	return r.side.close()
-}
-
-// readBound reads the bound again, as the owner may have written it since.
-func (s *sidecar) readBound() (codec.Bound, error) {
-	s.boundMu.Lock()
-	defer s.boundMu.Unlock()
-	best := s.bound
-	var v codec.BoundView
-	var b [codec.BoundSize]byte
-	for slot := range int64(2) {
-		if _, err := s.boundFile.file.ReadAt(b[:], slot*s.boundFile.size); err != nil {
-			return best, err
-		}
-		if v.Parse(b[:]) == nil && v.LogID() == best.LogID && v.Sequence() >= best.Sequence {
-			best.Sequence, best.Durable, best.Appended, best.Window = v.Sequence(), v.Durable(), v.Appended(), v.Window()
-		}
-	}
-	s.bound = best
-	return best, nil
 }

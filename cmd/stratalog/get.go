@@ -16,7 +16,8 @@ import (
 	"github.com/stratalog/stratalog/contract"
 )
 
-// followPoll is how often a following reader looks for more.
+// followPoll is how often a following reader looks whether the queue has come to an
+// offset beyond its end.
 const followPoll = 50 * time.Millisecond
 
 // getCommand is the get command.
@@ -108,8 +109,6 @@ func (c *getCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 	var out stratalog.Records
 	defer out.Release()
 	req := stratalog.Request{Topic: c.topic, QueueID: c.queue, Offset: c.offset, Tag: c.tag}
-	tick := time.NewTicker(followPoll)
-	defer tick.Stop()
 	for {
 		status, err := c.drain(ctx, r, &req, &out)
 		switch {
@@ -131,14 +130,22 @@ func (c *getCommand) loop(ctx context.Context, r *stratalog.Reader) error {
 		if err := c.w.Flush(); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := r.Refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := c.wait(ctx, r, req, status, &out); err != nil && ctx.Err() == nil {
 			return err
 		}
+	}
+}
+
+// wait waits until there may be more to get than status told.
+func (c *getCommand) wait(ctx context.Context, r *stratalog.Reader, req stratalog.Request, status contract.GetStatus, out *stratalog.Records) error {
+	if status != contract.GetOffsetOverflowBadly {
+		return r.Follow(ctx, req, out)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(followPoll):
+		return r.Refresh(ctx)
 	}
 }
 
