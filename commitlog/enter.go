@@ -156,7 +156,7 @@ func (l *Log) markClean() error {
 }
 
 // LoadQueueOffsets asks the offset source for the next offset of every queue.
-// It must be called once between Open and Start; with nil the log is scanned.
+// It must be called between Open and Start; with nil the log is scanned.
 func (l *Log) LoadQueueOffsets(source OffsetSource) error {
 	if source == nil {
 		source = scanOffsets{}

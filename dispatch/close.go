@@ -98,7 +98,7 @@ func (l *lane) close(ctx context.Context, target contract.Offset) LaneClose {
 	defer l.turn.Unlock()
 	paused := l.paused.Load()
 	if !paused {
-		end.Err = l.drain(ctx, target)
+		end.Err = l.drain(ctx, target, false, nil)
 	}
 	if err := l.persist(); err != nil {
 		end.Err = errors.Join(end.Err, err)

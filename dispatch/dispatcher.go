@@ -249,11 +249,36 @@ func (d *Dispatcher) CatchUp(ctx context.Context) ([]CatchUpReport, error) {
 	var reports []CatchUpReport
 	var errs []error
 	for _, l := range d.snapshot() {
-		r := l.catchUp(ctx, target)
+		r := l.catchUp(ctx, target, false, nil)
 		reports = append(reports, r)
 		if r.Err != nil && l.opts.Required {
 			errs = append(errs, r.Err)
 		}
 	}
 	return reports, errors.Join(errs...)
+}
+
+// Fill is CatchUp for one lane, however far it is behind, and saves its cursor at
+// the end. progress, if not nil, is told after each batch how far it has come.
+func (d *Dispatcher) Fill(ctx context.Context, id contract.Lane, progress func(contract.Offset)) (CatchUpReport, error) {
+	d.mu.Lock()
+	started, closed := d.started, d.closed
+	d.mu.Unlock()
+	if closed {
+		return CatchUpReport{}, contract.ErrClosed
+	}
+	if started {
+		return CatchUpReport{}, stateError(contract.KindInvalid, "Fill after Start")
+	}
+	l, err := d.find(id)
+	if err != nil {
+		return CatchUpReport{}, err
+	}
+	r := l.catchUp(ctx, d.log.Confirmed(), true, progress)
+	if r.Err == nil {
+		l.turn.Lock()
+		r.Err = l.persist()
+		l.turn.Unlock()
+	}
+	return r, r.Err
 }

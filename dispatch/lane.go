@@ -400,8 +400,8 @@ func (l *lane) persistIfDue() error {
 	return nil
 }
 
-// catchUp runs the lane to target.
-func (l *lane) catchUp(ctx context.Context, target contract.Offset) CatchUpReport {
+// catchUp runs the lane to target, with far also if that is beyond LagMax.
+func (l *lane) catchUp(ctx context.Context, target contract.Offset, far bool, progress func(contract.Offset)) CatchUpReport {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	before := l.report()
@@ -412,7 +412,7 @@ func (l *lane) catchUp(ctx context.Context, target contract.Offset) CatchUpRepor
 			r.Err = l.fail(l.work.Next, errors.Join(ErrBehind, ErrPaused))
 		}
 	} else {
-		r.Err = l.drain(ctx, target)
+		r.Err = l.drain(ctx, target, far, progress)
 	}
 	after := l.report()
 	r.To, r.Took = after.Applied.Next, l.d.clock.Mono()-began
@@ -422,8 +422,8 @@ func (l *lane) catchUp(ctx context.Context, target contract.Offset) CatchUpRepor
 }
 
 // drain takes steps until the lane is at target. The caller holds turn.
-func (l *lane) drain(ctx context.Context, target contract.Offset) error {
-	if l.opts.LagMax > 0 && int64(target-l.work.Next) > l.opts.LagMax {
+func (l *lane) drain(ctx context.Context, target contract.Offset, far bool, progress func(contract.Offset)) error {
+	if !far && l.opts.LagMax > 0 && int64(target-l.work.Next) > l.opts.LagMax {
 		return l.fail(l.work.Next, ErrBehind)
 	}
 	for {
@@ -443,6 +443,9 @@ func (l *lane) drain(ctx context.Context, target contract.Offset) error {
 				return l.fail(l.work.Next, ErrBehind)
 			}
 			return nil
+		}
+		if progress != nil {
+			progress(l.work.Next)
 		}
 	}
 }

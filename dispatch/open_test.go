@@ -235,12 +235,29 @@ func TestLagMax(t *testing.T) {
 	if err != nil || len(end.Behind()) != 1 || end.Lanes[0].BehindBytes != int64(half) || !errors.Is(end.Lanes[0].Err, ErrBehind) {
 		t.Fatalf("%+v, %v", end, err)
 	}
+	if _, err := r.d.Fill(within(t), contract.LaneIndex, nil); !errors.Is(err, contract.ErrClosed) {
+		t.Fatal(err)
+	}
+	// Who asks for it gets it all, and the cursor saved.
+	r.renew()
+	r.add(s, LaneOptions{LagMax: int64(half) - 1, OnRetired: RetiredSkip})
+	told := contract.Offset(0)
+	filled, err := r.d.Fill(within(t), contract.LaneIndex, func(at contract.Offset) { told = at })
+	if at := r.status(contract.LaneIndex).Persisted.Next; err != nil || filled.To != half || told != half || at != half {
+		t.Fatalf("%+v, %v, told of %d, saved at %d", filled, err, told, at)
+	}
+	if _, err := r.d.Fill(within(t), contract.LaneQueue, nil); !errors.Is(err, contract.ErrNotFound) {
+		t.Fatal(err)
+	}
 	r.renew()
 	r.add(s, LaneOptions{LagMax: int64(half)})
 	if report := r.catchUp(); report[0].Err != nil || report[0].To != half {
 		t.Fatalf("%+v", report)
 	}
 	r.start()
+	if _, err := r.d.Fill(within(t), contract.LaneIndex, nil); !errors.Is(err, contract.ErrInvalid) {
+		t.Fatal(err)
+	}
 	r.log.put(t, 500, true)
 	r.until("the lane follows", func() bool { return r.status(contract.LaneIndex).LagBytes == 0 })
 	if end, err := r.d.Close(within(t)); err != nil || len(end.Behind()) != 0 {

@@ -37,9 +37,10 @@ func killed(t *testing.T) string {
 func TestRecoveryTold(t *testing.T) {
 	src := tree(t, sample)
 	for name, args := range map[string]string{
-		"append": "append --topic u",
-		"bench":  "bench append --records 10",
-		"demo":   "demo --segment-size 1MiB --source " + src,
+		"append":  "append --topic u",
+		"rebuild": "rebuild --stratum index",
+		"bench":   "bench append --records 10",
+		"demo":    "demo --segment-size 1MiB --source " + src,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := killed(t)

@@ -28,7 +28,7 @@ type app struct {
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stratalog",
-		Short: "A message store: append, get, query, inspect, dump, verify, measure",
+		Short: "A message store: append, get, query, inspect, dump, verify, rebuild, measure",
 		Long: `Stratalog writes, reads, inspects, checks and measures message stores.
 
 Exit codes: 0 all is well; 1 damage or a difference was found; 2 the command
@@ -41,7 +41,7 @@ a file takes its whole room on the disk at once.
 
 Commands that read (get, query, inspect, dump, verify, bench get) take no lock and
 change nothing: they work beside a live store and on a read-only mount. Commands that
-write (append, bench append, demo) say on stderr what recovery found and did, if
+write (append, rebuild, bench append, demo) say on stderr what recovery found and did, if
 it was more than to open what was closed well: one line for each thing, or, with
 --json, one line with the object {"recovery": ...}.`,
 		Args:          atMost(0),
@@ -58,7 +58,7 @@ it was more than to open what was closed well: one line for each thing, or, with
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the store")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
-	root.AddCommand(newAppend(a), newGet(a), newQuery(a), newInspect(a), newDump(a), newVerify(a), newBench(a), newDemo(a), newVersion(a))
+	root.AddCommand(newAppend(a), newGet(a), newQuery(a), newInspect(a), newDump(a), newVerify(a), newRebuild(a), newBench(a), newDemo(a), newVersion(a))
 	return root
 }
 
@@ -79,14 +79,23 @@ func (a *app) openReader(ctx context.Context, ro stratalog.ReaderOptions) (*stra
 	if err := a.needDir(); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(a.dir, "commitlog")); err != nil {
-		kind := contract.KindIO
-		if errors.Is(err, fs.ErrNotExist) {
-			kind = contract.KindNotFound
-		}
-		return nil, contract.NewError(kind, contract.OpOpen, contract.ComponentStore, "no store in "+a.dir, err)
+	if err := a.needStore(); err != nil {
+		return nil, err
 	}
 	return stratalog.OpenReader(ctx, stratalog.Options{Dir: a.dir}, ro)
+}
+
+// needStore checks that there is a store in the directory.
+func (a *app) needStore() error {
+	_, err := os.Stat(filepath.Join(a.dir, "commitlog"))
+	if err == nil {
+		return nil
+	}
+	kind := contract.KindIO
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = contract.KindNotFound
+	}
+	return contract.NewError(kind, contract.OpOpen, contract.ComponentStore, "no store in "+a.dir, err)
 }
 
 // openStore opens the store for writing and starts it.
