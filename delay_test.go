@@ -2,6 +2,7 @@ package stratalog
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -53,15 +54,25 @@ func TestDelayed(t *testing.T) {
 		}
 		rec.Release()
 	}
-	var rec Record
-	place, _ := mustAppend(t, s, &Message{Topic: "t", Properties: tags("x")}, Sync).Range()
-	if _, err := s.GetAt(t.Context(), place.Start, &rec); err != nil {
-		t.Fatal(err)
+	// Of a transaction too; without both properties, or with no number, it waits for
+	// nothing.
+	for real, want := range map[string]string{"": "", "REAL_TOPIC\x01u\x02": "", "REAL_QID\x013\x02": "", "REAL_TOPIC\x01u\x02REAL_QID\x01x\x02": "",
+		"REAL_TOPIC\x01u\x02REAL_QID\x012147483648\x02": "", "REAL_TOPIC\x01u\x02REAL_QID\x013\x02": "u/3"} {
+		var rec Record
+		half := Message{Topic: "half", SysFlag: int32(codec.SysFlagTransactionPrepared), Properties: append(tags("x"), real...)}
+		place, _ := mustAppend(t, s, &half, Sync).Range()
+		if _, err := s.GetAt(t.Context(), place.Start, &rec); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if topic, queue, ok := RealQueue(&rec); ok {
+			got = fmt.Sprintf("%s/%d", topic, queue)
+		}
+		if got != want {
+			t.Errorf("%q: it goes to %q, want %q", real, got, want)
+		}
+		rec.Release()
 	}
-	if _, _, ok := RealQueue(&rec); ok {
-		t.Error("a record that waits for nothing goes somewhere")
-	}
-	rec.Release()
 	closeClean(t, s)
 	verifyClean(t, opt)
 }
