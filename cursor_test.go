@@ -266,3 +266,47 @@ func rebuiltFrom(t *testing.T, image *vfs.Sim, opt Options) string {
 	}
 	return a
 }
+
+// TestEveryLaneHasItsCursor: each lane of a store keeps a cursor of its own, which
+// names the lane and the epoch, also behind a cut, and comes to the end of the log
+// at a close.
+func TestEveryLaneHasItsCursor(t *testing.T) {
+	opt := testOptions(vfs.NewSim(), "/store")
+	s := start(t, opt)
+	var receipts []Receipt
+	for i := range 40 {
+		receipts = append(receipts, mustAppend(t, s, &Message{Topic: "t", Body: body(i), Properties: keysOf(i)}, Sync))
+	}
+	check := func(what string, end Offset) {
+		t.Helper()
+		waitVisible(t, s, end)
+		waitIndexed(t, s)
+		if err := s.dispatcher.Persist(); err != nil {
+			t.Fatal(err)
+		}
+		lanes := s.Health().Lanes
+		if len(lanes) != len(Strata()) {
+			t.Fatalf("%d lanes of %d strata", len(lanes), len(Strata()))
+		}
+		for i, lane := range lanes {
+			want := contract.Cursor{Lane: lane.Lane, Epoch: s.Health().Epoch, Next: end}
+			got, found, err := s.log.LoadCursor(lane.Lane)
+			if err != nil || !found || got != want || lane.Lane.String() != Strata()[i] {
+				t.Errorf("%s: lane %v has the cursor %+v, %v, %v; want %+v", what, lane.Lane, got, found, err, want)
+			}
+		}
+	}
+	check("appended", endOf(receipts[39]))
+	place, _ := receipts[20].Range()
+	if err := s.TruncateTo(t.Context(), place.Start); err != nil {
+		t.Fatal(err)
+	}
+	check("cut, and one more", endOf(mustAppend(t, s, &Message{Topic: "t", Properties: keysOf(1)}, Sync)))
+	last := mustAppend(t, s, &Message{Topic: "t", Properties: keysOf(2)}, Sync)
+	closeClean(t, s)
+	for _, c := range openReading(t, opt, ReaderOptions{}).Inspect().Cursors {
+		if c.Next != endOf(last) || c.Epoch != 2 || c.Error != "" {
+			t.Errorf("closed: %+v, want %d", c, endOf(last))
+		}
+	}
+}

@@ -92,6 +92,48 @@ func patch(b []byte, delta int) []byte {
 	return c
 }
 
+// TestFrontierIsTheMinimum: of two lanes that are required the one that is behind
+// decides, whichever it is; one that is not required never does.
+func TestFrontierIsTheMinimum(t *testing.T) {
+	r := newRig(t)
+	const otherLane = contract.LaneTiered
+	r.add(newFakeSink(queueLane), LaneOptions{Required: true})
+	r.add(newFakeSink(indexLane), LaneOptions{})
+	r.add(newFakeSink(otherLane), LaneOptions{Required: true})
+	r.start()
+	all := []contract.Lane{queueLane, indexLane, otherLane}
+	for _, held := range all {
+		before := r.log.Confirmed()
+		if err := r.d.WaitFrontier(within(t), before); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.d.Pause(held); err != nil {
+			t.Fatal(err)
+		}
+		r.log.put(t, 10, true)
+		end := r.log.Confirmed()
+		want := before
+		if held == indexLane {
+			want = end
+		}
+		for _, lane := range all {
+			if lane != held {
+				r.until("the others go on", func() bool { return r.status(lane).Applied.Next == end })
+			}
+		}
+		if got := r.d.Frontier(); got != want {
+			t.Errorf("lane %v is held at %d, the log ends at %d: the frontier is %d", held, before, end, got)
+		}
+		if err := r.d.Resume(held); err != nil {
+			t.Fatal(err)
+		}
+		r.until("it follows", func() bool { return r.status(held).Applied.Next == end })
+	}
+	if _, err := r.d.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestWrongRecordsFailTheLane(t *testing.T) {
 	tests := []struct {
 		name string
