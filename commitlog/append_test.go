@@ -355,7 +355,7 @@ func hangSyncs(fault *vfs.Fault) (entered, release chan struct{}) {
 func TestCompletionsInOrder(t *testing.T) {
 	everyPath(t, func(t *testing.T, opt Options) {
 		ctx := testContext(t)
-		opt.MaxUnsynced = 1 << 20
+		opt.MaxUnsynced, opt.AdmissionWait = 1<<20, time.Minute
 		r := openRig(t, opt)
 		var mu sync.Mutex
 		var last contract.Offset = -1

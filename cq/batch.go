@@ -439,6 +439,7 @@ func (q *BatchQueue) find(front func(codec.BatchUnit) bool) (lo, i, end int64, e
 // meanwhile.
 func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end int64, err error) {
 	for {
+		file := q.q.first.Load()
 		lo, end = q.min.Load(), q.end.Load()
 		i, err = look(min(lo, end), end)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -448,7 +449,7 @@ func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end 
 		if failed != nil {
 			return lo, i, end, failed
 		}
-		if !moved && q.min.Load() <= lo && q.end.Load() >= end {
+		if !moved && q.q.first.Load() == file && q.min.Load() <= lo && q.end.Load() >= end {
 			return lo, i, end, err
 		}
 	}

@@ -61,8 +61,8 @@ func (s *Store) missing(q *queue, start int64, err error) error {
 	if start < q.first.Load() || q.count.Load() == 0 || start > s.lastStart(q) {
 		return nil
 	}
-	if moved, failed := s.retired(q, s.opts.FileSize, unitSize); moved || failed != nil {
-		return failed
+	if _, failed := s.retired(q, s.opts.FileSize, unitSize); failed != nil || start < q.first.Load() {
+		return failed // this call, or another one, moved the start
 	}
 	return q.notThere(start, err)
 }

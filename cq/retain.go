@@ -17,27 +17,28 @@ func (s *Store) CorrectMin(logMin contract.Offset) error {
 	s.noteLogMin(logMin)
 	var errs []error
 	for _, q := range s.all() {
-		errs = append(errs, s.correct(func() error { return s.correctQueue(q, int64(logMin)) }, func(error) (bool, error) {
+		errs = append(errs, s.correct(q, func() error { return s.correctQueue(q, int64(logMin)) }, func(error) (bool, error) {
 			return s.retired(q, s.opts.FileSize, unitSize)
 		}))
 	}
 	for _, q := range s.allBatches() {
-		errs = append(errs, s.correct(func() error { return s.correctBatch(q, int64(logMin)) }, q.retired))
+		errs = append(errs, s.correct(&q.q, func() error { return s.correctBatch(q, int64(logMin)) }, q.retired))
 	}
 	return errors.Join(errs...)
 }
 
 // correct runs f, and again as long as the queue's owner, if that is another,
 // removes its files meanwhile.
-func (s *Store) correct(f func() error, retired func(error) (bool, error)) error {
+func (s *Store) correct(q *queue, f func() error, retired func(error) (bool, error)) error {
 	for {
+		first := q.first.Load()
 		s.writer.Lock()
 		err := f()
 		s.writer.Unlock()
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if moved, failed := retired(err); !moved {
+		if moved, failed := retired(err); failed != nil || !moved && q.first.Load() == first {
 			return errors.Join(err, failed)
 		}
 	}

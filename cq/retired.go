@@ -41,21 +41,42 @@ func (s *Store) retired(q *queue, fileSize, size int64) (bool, error) {
 	return true, nil
 }
 
-// retired is Store.retired after an error; min and from follow.
+// retired is Store.retired after an error. It also moves min and from behind the
+// files that went, whoever noticed them.
 func (q *BatchQueue) retired(err error) (bool, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	s := q.s
-	moved, err := s.retired(&q.q, s.batches.size, batchUnitSize)
-	if !moved || err != nil {
-		return false, err
+	for stuck := 0; ; {
+		moved, err := q.s.retired(&q.q, q.s.batches.size, batchUnitSize)
+		if err != nil {
+			return false, err
+		}
+		raised, err := q.raise()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return moved || raised, err
+		}
+		// More files went before the first unit was read.
+		if !moved {
+			if stuck++; stuck > 2 {
+				return false, err
+			}
+		}
 	}
-	s.writer.Lock()
-	defer s.writer.Unlock()
-	first := min(max(q.min.Load(), q.q.min.Load(), q.q.first.Load()/batchUnitSize), q.end.Load())
+}
+
+// raise moves min and from to the first file, and reports whether they were
+// behind.
+func (q *BatchQueue) raise() (bool, error) {
+	q.s.writer.Lock()
+	defer q.s.writer.Unlock()
+	end := q.end.Load()
+	first := min(max(q.min.Load(), q.q.min.Load(), q.q.first.Load()/batchUnitSize), end)
+	if first == min(q.min.Load(), end) {
+		return false, nil
+	}
 	from := q.to.Load()
-	if first < q.end.Load() {
+	if first < end {
 		u, err := q.at(first)
 		if err != nil {
 			return false, err
