@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/stratalog/stratalog/internal/vfs"
 	"github.com/stratalog/stratalog/mmap"
@@ -74,7 +73,7 @@ func (s *mappings) acquire(f *file) (*mapping, error) {
 	m := f.mapping.Load()
 	if m == nil {
 		var err error
-		if m, err = s.add(f); m == nil {
+		if m, err = s.add(f); m == nil || err != nil {
 			return nil, err
 		}
 	}
@@ -102,9 +101,10 @@ func (s *mappings) add(f *file) (*mapping, error) {
 		return nil, err
 	}
 	if err != nil {
-		// Whatever is wrong with it, a read says so.
+		// Whatever is wrong with it, a read says so. What may pass, as a lack of
+		// memory or of descriptors does, is tried again by the next search.
 		var length *mmap.LengthError
-		if errors.As(err, &length) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOMEM) {
+		if errors.As(err, &length) || errors.Is(err, errors.ErrUnsupported) {
 			f.unmappable.Store(true)
 		}
 		return nil, nil
