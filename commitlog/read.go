@@ -35,8 +35,10 @@ type reader struct {
 	// hot is where this process began to append: from there on, as far as
 	// hotBytes below the end, the bytes were written lately and are in memory.
 	hot atomic.Int64
-	// warm tells which pieces of the log were brought in lately.
-	warm warmPieces
+	// warm tells which pieces of the log were brought in lately, checked which
+	// records lanes found whole.
+	warm    warmPieces
+	checked checkedRange
 
 	watchMu  sync.Mutex
 	watchers []*watcher
@@ -384,10 +386,11 @@ func (r *reader) ReadAt(off contract.Offset, size int32) (contract.Selection, er
 
 // ReadFrom implements contract.WALPort. The bytes end with the last whole
 // record below limit bytes; the end-of-segment mark counts as a record of
-// which only the 8 header bytes are in the selection.
+// which only the 8 header bytes are in the selection. Each record was checked,
+// by this call or by one shortly before.
 func (r *reader) ReadFrom(off contract.Offset, limit int) (contract.Selection, error) {
 	at := int64(off)
-	end := r.confirmed.Load()
+	end, cuts := r.reach()
 	if at < 0 || at >= end {
 		return nil, nil
 	}
@@ -397,7 +400,17 @@ func (r *reader) ReadFrom(off contract.Offset, limit int) (contract.Selection, e
 	}
 	rel := at - seg.base
 	b := seg.file.Bytes()[rel:min(seg.file.Size(), end-seg.base)]
-	n, err := r.wholeRecords(seg, b, at, int64(limit))
+	known, front := r.checked.begin(at, cuts)
+	if known > at {
+		// No further: there another lane is, and what it checks need not be
+		// checked here.
+		limit = int(min(int64(limit), known-at))
+	}
+	n, err := r.wholeRecords(seg, b, at, int64(limit), known-at)
+	if err == nil {
+		r.checked.add(at, at+n, cuts)
+	}
+	r.checked.finish(front)
 	if err != nil {
 		seg.file.Release()
 		return nil, err
@@ -408,8 +421,8 @@ func (r *reader) ReadFrom(off contract.Offset, limit int) (contract.Selection, e
 }
 
 // wholeRecords returns how many bytes of b are whole, checked records, at
-// least one and about limit.
-func (r *reader) wholeRecords(seg *segment, b []byte, at, limit int64) (int64, error) {
+// least one and about limit. The first known bytes were checked before.
+func (r *reader) wholeRecords(seg *segment, b []byte, at, limit, known int64) (int64, error) {
 	var rec Record
 	n, have := int64(0), int64(0)
 	for n < int64(len(b)) {
@@ -423,12 +436,24 @@ func (r *reader) wholeRecords(seg *segment, b []byte, at, limit int64) (int64, e
 			}
 		}
 		rest := b[n:]
-		if total, magic, _ := codec.PeekMessage(rest); magic == codec.BlankMagic {
+		total, magic, _ := codec.PeekMessage(rest)
+		if magic == codec.BlankMagic {
 			if n+int64(total) != int64(len(b)) || int64(len(b)) != seg.end()-at {
 				return n, r.damage(seg, at+n, errBlankSize, n)
 			}
 			n += codec.BlankSize
 			break
+		}
+		if step := int64(total); step > 0 && n+step <= known {
+			if step > have-n {
+				if err := r.bringIn(seg, at+n-seg.base, step); err != nil {
+					return 0, err
+				}
+			}
+			if stepOver(rest, at+n) == step {
+				n += step
+				continue
+			}
 		}
 		found, err := r.parse(&rec, seg, rest, at+n, 0, have-n)
 		if err != nil {

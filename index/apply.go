@@ -219,13 +219,14 @@ func (s *Store) roll() error {
 	defer s.mu.Unlock()
 	if a.f != nil {
 		s.unsynced = append(s.unsynced, a.f)
+		a.f.seal()
 		a.image.clear()
 		clear(a.dirty)
 	}
 	a.f = &file{name: name, path: path.Join(s.dir, name), size: s.fileSize(), head: emptyHead(last)}
 	a.made, a.loaded, a.buf = false, nil, a.buf[:0]
 	a.bufAt, a.wrote = s.entryAt(1), s.entryAt(1)
-	s.list = append(s.list[:len(s.list):len(s.list)], a.f)
+	s.show(append(s.list[:len(s.list):len(s.list)], a.f))
 	return nil
 }
 

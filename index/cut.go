@@ -34,11 +34,17 @@ func (s *Store) cut(keep place) error {
 		s.lastPhy, s.lastKeys, s.changed = -1, 0, false
 		return nil
 	}
-	fresh, err := s.rebuilt(s.list[keep.at], keep.count)
+	old := s.list[keep.at]
+	old.sealed.Store(nil)
+	err := s.maps.forget(old)
+	if err != nil {
+		return ioError(contract.OpTruncate, old.path, err)
+	}
+	defer s.maps.allow(old)
+	fresh, err := s.rebuilt(old, keep.count)
 	if err != nil {
 		return err
 	}
-	old := s.list[keep.at]
 	head := fresh.f.head
 	fresh.f = old
 	s.mu.Lock()
@@ -59,7 +65,7 @@ func (s *Store) removeLast() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = s.list[:last:last]
+	s.show(s.list[:last:last])
 	if f == s.act.f {
 		s.act = active{}
 	}
@@ -68,7 +74,7 @@ func (s *Store) removeLast() error {
 
 // unlink removes a file's name.
 func (s *Store) unlink(f *file) error {
-	err := s.files.forget(f, true)
+	err := errors.Join(s.maps.forget(f), s.files.forget(f, true))
 	s.newNames = true
 	if e := s.fs.Remove(f.path); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
@@ -172,13 +178,24 @@ func (h *handle) zeroFrom(at, size int64) error {
 		return nil
 	}
 	err := h.file.PunchHole(at, size-at)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = h.file.Truncate(at)
-		if err == nil {
-			err = h.file.Truncate(size)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	// The file is never shortened: another process may have it mapped.
+	buf, zeros := make([]byte, chunkSize), make([]byte, chunkSize)
+	for ; at < size; at += chunkSize {
+		b := buf[:min(chunkSize, size-at)]
+		if err := h.readAt(b, at); err != nil {
+			return err
+		}
+		if bytes.Equal(b, zeros[:len(b)]) {
+			continue
+		}
+		if _, err := h.file.WriteAt(zeros[:len(b)], at); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // adopt goes on with the last file as it is.
@@ -195,6 +212,7 @@ func (s *Store) adopt(keep place) error {
 	}
 	s.mu.Lock()
 	s.act = a
+	f.sealed.Store(nil)
 	s.mu.Unlock()
 	return s.findLast()
 }
@@ -350,7 +368,7 @@ func (s *Store) DeleteExpired(logMin contract.Offset) (int, error) {
 			return removed, err
 		}
 		s.mu.Lock()
-		s.list = s.list[1:]
+		s.show(s.list[1:])
 		s.mu.Unlock()
 		removed++
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"sync/atomic"
 
 	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
@@ -20,9 +21,17 @@ type file struct {
 	// headErr says why the header could not be read.
 	headErr error
 
+	// sealed is a copy of head while nothing is put into the file.
+	sealed atomic.Pointer[codec.IndexHeader]
+
 	// Guarded by handles.mu.
 	handle  *handle
 	removed bool
+
+	// mapping is set while the file is mapped, unmappable while it must not
+	// be. Both change under mappings.mu.
+	mapping    atomic.Pointer[mapping]
+	unmappable atomic.Bool
 }
 
 // count is the number of the next entry.

@@ -69,6 +69,9 @@ func (s *Store) Fit(fit Fit, lower func(replay contract.Offset, tally int64) err
 			return report, err
 		}
 	}
+	for _, f := range s.list[:max(keep.at, 0)] {
+		f.seal()
+	}
 	s.mark = m
 	report.Files = len(s.list) - 1 - keep.at
 	if fit.Clean && report.Files == 0 && report.Rebuilt == "" && keep.whole(s) {
@@ -163,13 +166,19 @@ func (s *Store) plan(fit *Fit) (place, FitReport, error) {
 func (s *Store) narrow(keep place, limit contract.Offset, exact bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		for _, f := range *s.shown.Load() {
+			f.seal()
+		}
+	}()
 	s.view = view{}
 	if !exact {
 		return // Every file is seen as it says itself; nothing is promised.
 	}
 	loose := slices.DeleteFunc(slices.Clone(s.list[keep.at+1:]), func(f *file) bool { return f.sound(s.layout) != nil })
-	s.list = s.list[: keep.at+1 : keep.at+1]
-	s.view = view{exact: true, limit: int64(limit), trusted: keep.at + 1, all: append(s.list, loose...)}
+	list := s.list[: keep.at+1 : keep.at+1]
+	s.view = view{exact: true, limit: int64(limit), trusted: keep.at + 1, all: append(list, loose...)}
+	s.show(list)
 	if keep.at >= 0 {
 		h := &s.list[keep.at].head
 		h.Count, h.UsedSlots = int32(keep.count), min(h.UsedSlots, int32(keep.count)-1)

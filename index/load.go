@@ -23,10 +23,12 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{fs: fsys, dir: path.Clean(dir), opts: opts, files: newHandles(fsys, opts), lastPhy: -1,
 		layout: layout{int64(opts.Slots), int64(opts.Entries)}, mark: mark{phy: -1}}
+	s.maps = &mappings{fs: fsys, max: max(opts.MaxHandles, 1), size: func() int64 { return s.fileSize() }}
 	err = s.scan()
 	if err == nil {
 		err = s.chooseLayout()
 	}
+	s.show(s.list)
 	if err != nil {
 		return nil, errors.Join(err, s.files.close())
 	}

@@ -15,7 +15,7 @@ const (
 	DefaultSlots = 5_000_000
 	// DefaultEntries is the number of places for entries of a file.
 	DefaultEntries = 20_000_000
-	// DefaultMaxHandles bounds the files that are kept open.
+	// DefaultMaxHandles bounds the files that are kept open, and mapped.
 	DefaultMaxHandles = 64
 )
 
@@ -35,8 +35,8 @@ type Options struct {
 	Entries int
 	// Tags makes an entry for the TAGS of a record, too.
 	Tags bool
-	// MaxHandles bounds the open files that are kept for later use. Default
-	// DefaultMaxHandles.
+	// MaxHandles bounds the open files that are kept for later use, and the
+	// mapped ones beside them. Default DefaultMaxHandles.
 	MaxHandles int
 	// StoreTime returns the store time of the record at a place of the log, in
 	// epoch milliseconds; false if there is none. A file that is cut takes its

@@ -79,12 +79,7 @@ func (s *Store) Search(ctx context.Context, q Query, from Position, v Visitor) (
 		q.To = math.MaxInt64
 	}
 	cuts := s.cuts.Load()
-	s.mu.RLock()
-	list := s.list
-	if s.view.exact {
-		list = s.view.all
-	}
-	s.mu.RUnlock()
+	list := *s.shown.Load()
 	c := chains.Get().(*chain)
 	defer c.giveBack()
 	c.s, c.q, c.left = s, q, searchSteps
@@ -188,10 +183,12 @@ type chain struct {
 
 	text []byte
 	hits [run]found
-	// slot and raw are what reads go to: memory that the system may fill.
-	slot [slotSize]byte
-	raw  [entrySize]byte
+	// raw is what reads go to: memory that the system may fill.
+	raw [entrySize]byte
 
+	head codec.IndexHeader // Of a file that is not sealed.
+	// m or h is how the file in work is read.
+	m *mapping
 	h *handle
 	// act is set while the file is the active one, whose lock is held.
 	act *active
@@ -210,26 +207,27 @@ func (c *chain) giveBack() {
 // what it finds to hits, as long as there is room. It returns the entry to go
 // on with, 0 for none.
 func (c *chain) follow(f *file, k int64, t trust, hits []found) ([]found, int64, error) {
-	c.s.mu.RLock()
-	head := f.head
-	if c.s.act.f == f {
-		c.act = &c.s.act
-		defer func() {
-			c.act = nil
+	head := f.sealed.Load()
+	if head == nil {
+		c.s.mu.RLock()
+		c.head = f.head
+		head = &c.head
+		if c.s.act.f == f {
+			c.act = &c.s.act
+			defer func() {
+				c.act = nil
+				c.s.mu.RUnlock()
+			}()
+		} else {
 			c.s.mu.RUnlock()
-		}()
-	} else {
-		c.s.mu.RUnlock()
+		}
 	}
 	if head.Count <= 1 || head.EndTime < c.q.From || head.BeginTime > c.q.To {
 		return hits, 0, nil
 	}
-	hits, k, err := c.walk(f, &head, k, t, hits)
-	if c.h != nil {
-		if e := c.s.files.release(c.h); e != nil {
-			err = errors.Join(err, e)
-		}
-		c.h = nil
+	hits, k, err := c.walk(f, head, k, t, hits)
+	if e := c.giveUp(); e != nil {
+		err = errors.Join(err, e)
 	}
 	switch {
 	case err == nil || errors.Is(err, contract.ErrCorrupt):
@@ -320,10 +318,11 @@ func (c *chain) first(f *file, slot, count int64, t trust) (int64, error) {
 	if c.act != nil && c.act.image != nil && (c.act.loaded == nil || c.act.loaded.has(at/pageSize)) {
 		k = decodeSlot(c.act.image.from(at))
 	} else {
-		if err := c.read(f, c.slot[:], at); err != nil {
+		b, err := c.view(f, at, slotSize, c.raw[:])
+		if err != nil {
 			return 0, err
 		}
-		k = decodeSlot(c.slot[:])
+		k = decodeSlot(b)
 	}
 	switch {
 	case k >= 0 && k < count:
@@ -343,8 +342,8 @@ func (c *chain) newest(f *file, slot, count int64) (int64, error) {
 	buf := make([]byte, scanBytes)
 	for end := count; end > 1; {
 		from := max(end-scanBytes/entrySize, 1)
-		b := buf[:(end-from)*entrySize]
-		if err := c.read(f, b, c.s.entryAt(from)); err != nil {
+		b, err := c.view(f, c.s.entryAt(from), (end-from)*entrySize, buf)
+		if err != nil {
 			return 0, err
 		}
 		for k := end - 1; k >= from; k-- {
@@ -362,16 +361,6 @@ func (c *chain) entry(f *file, k int64) (codec.IndexEntry, error) {
 	if c.act != nil && at >= c.act.bufAt {
 		return decodeEntry(c.act.buf[at-c.act.bufAt:]), nil
 	}
-	err := c.read(f, c.raw[:], at)
-	return decodeEntry(c.raw[:]), err
-}
-
-func (c *chain) read(f *file, b []byte, at int64) error {
-	if c.h == nil {
-		var err error
-		if c.h, err = c.s.files.acquire(f); err != nil {
-			return err
-		}
-	}
-	return c.h.readAt(b, at)
+	b, err := c.view(f, at, entrySize, c.raw[:])
+	return decodeEntry(b), err
 }

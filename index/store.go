@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +16,7 @@ type Store struct {
 	dir   string
 	opts  Options
 	files *handles
+	maps  *mappings
 	layout
 	keys keyer
 
@@ -43,6 +45,8 @@ type Store struct {
 	mu   sync.RWMutex
 	list []*file
 	act  active
+	// shown is the list that searches go through.
+	shown atomic.Pointer[[]*file]
 
 	// view says what a read-only store shows.
 	view   view
@@ -165,7 +169,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.files.close()
+	return errors.Join(s.maps.close(), s.files.close())
 }
 
 func (s *Store) checkOpen(op contract.Operation) error {
