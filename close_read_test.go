@@ -40,7 +40,7 @@ func TestCloseUnderARead(t *testing.T) {
 			closeClean(t, s)
 			s = start(t, opt)
 			var closed error
-			met := fault.Add(vfs.Rule{Kinds: vfs.KindsOf(vfs.OpRead), Path: c.file, Hook: func(vfs.Op) { _, closed = s.Close(ctx) }})
+			met := fault.Add(vfs.Rule{Kinds: vfs.KindsOf(vfs.OpRead, vfs.OpPopulate), Path: c.file, Hook: func(vfs.Op) { _, closed = s.Close(ctx) }})
 			if err := c.read(s); !errors.Is(err, contract.ErrClosed) || out.Len() > 0 || found.Len() > 0 {
 				t.Errorf("%v, %v, %d and %d records", err, out.Status, out.Len(), found.Len())
 			}

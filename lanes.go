@@ -29,9 +29,8 @@ func (c laneCursors) LoadCursor(lane contract.Lane) (contract.Cursor, bool, erro
 // SaveCursor implements dispatch.CursorStore.
 func (c laneCursors) SaveCursor(cursor contract.Cursor) error {
 	tally := int64(-1)
-	if cursor.Lane == contract.LaneQueue && c.queues.MaxPhysical() <= cursor.Next {
-		// Everything that the queues hold lies below the cursor.
-		tally = c.queues.Tally()
+	if cursor.Lane == contract.LaneQueue {
+		tally = c.queues.TallyFor(cursor.Next)
 	}
 	if cursor.Lane == contract.LaneIndex && c.index != nil && c.index.FlushedBelow() < cursor.Next {
 		tally = c.index.Tally()

@@ -2,10 +2,12 @@ package stratalog
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"strings"
 	"testing"
 
+	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
 
@@ -108,6 +110,69 @@ func TestLostQueuesAreRebuilt(t *testing.T) {
 				expect(t, s, "b", 1, want["b1"])
 				expect(t, s, "b", 0, want["b0"])
 			})
+		}
+	}
+}
+
+// A queue file that another program deletes while the store runs, as a Java broker
+// does that is started by mistake, is missed at the next open after a kill, also
+// if the cursor that vouched for it had to wait for the log to become durable.
+func TestQueueFileDeletedBesideUs(t *testing.T) {
+	for before := 30; before < 50; before += 3 {
+		for after := 0; after < 45; after += 7 {
+			for mode := range 8 {
+				sim := vfs.NewSim()
+				opt := testOptions(sim, "/store")
+				opt.SegmentSize, opt.QueueFileSize, opt.Visibility = 16<<10, 400, contract.VisibilityAppended
+				s := start(t, opt)
+				put := func(n int) {
+					for i := range n {
+						mustAppend(t, s, &Message{Topic: "t", QueueID: int32(i % 2), Body: body(i % 7)}, Memory)
+					}
+					waitVisible(t, s, s.Health().Watermarks.Appended)
+				}
+				put(2 * before)
+				if mode&1 != 0 {
+					if err := s.dispatcher.Persist(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, end := s.QueueRange("t", 1)
+				if err := sim.Remove(fmt.Sprintf("/store/consumequeue/t/1/%020d", (end-1)/20*400)); err != nil {
+					t.Fatal(err)
+				}
+				put(2 * after)
+				if mode&2 != 0 {
+					_ = s.dispatcher.Persist() // the file may be missed already
+				}
+				if mode&4 != 0 {
+					put(9)
+					mustAppend(t, s, &Message{Topic: "u", Body: body(1)}, Sync)
+					put(3)
+					_ = s.dispatcher.Persist()
+				}
+				image := sim.Kill()
+				abandon(t, s)
+				opt.FS = image
+				s = start(t, opt)
+				waitVisible(t, s, s.Health().Watermarks.Durable)
+				var out Records
+				for q := range int32(2) {
+					_, end := s.QueueRange("t", q)
+					n := int64(0)
+					for at := int64(0); at < end; at = out.Next {
+						if err := s.Get(context.Background(), Request{Topic: "t", QueueID: q, Offset: at, MaxCount: 32}, &out); err != nil {
+							t.Fatal(err)
+						}
+						n += int64(out.Len())
+					}
+					if n != end {
+						t.Fatalf("%d before, %d after, mode %d: queue %d shows %d of %d; %+v", before, after, mode, q, n, end, s.Report())
+					}
+				}
+				out.Release()
+				closeClean(t, s)
+			}
 		}
 	}
 }

@@ -247,6 +247,11 @@ func (l *Log) makeSegment(ctx context.Context, base int64) (*segment, error) {
 	var file *mmap.File
 	if err == nil {
 		file, err = l.mode().open(l.opt.FS, to, l.size)
+		if errors.Is(err, fs.ErrNotExist) && l.guarded(base) { // it is gone already
+			if file, err = l.mode().open(l.opt.FS, l.guardPath(base), l.size); err == nil {
+				file.Renamed(to)
+			}
+		}
 	}
 	if err != nil {
 		// The next attempt begins anew, with names of its own to sync.

@@ -52,7 +52,7 @@ type intruder struct {
 }
 
 func (i *intruder) process() (*javapeer.Process, error) {
-	if i.java != nil && i.loads%8 != 0 {
+	if i.java != nil && i.loads%3 != 0 {
 		return i.java, nil
 	}
 	if err := i.end(); err != nil {

@@ -100,7 +100,7 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Store, error) {
 	s := &Store{
 		fs: fsys, dir: path.Clean(dir), opts: opts, unitsPerFile: opts.FileSize / unitSize,
 		files: newHandles(fsys, opts), topics: make(map[string]map[int32]*queue),
-		dirtyTopics: make(map[string]struct{}), scratch: make([]byte, scratchBytes),
+		dirtyTopics: make(map[string]struct{}), scratch: make([]byte, scratchBytes), tallied: tallied{tally: -1},
 	}
 	if err = s.openExt(); err == nil {
 		err = s.openBatches()

@@ -44,7 +44,7 @@ func (s *Store) retired(q *queue, fileSize, size int64) (bool, error) {
 // retired is Store.retired after an error. It also moves min and from behind the
 // files that went, whoever noticed them.
 func (q *BatchQueue) retired(err error) (bool, error) {
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) || !q.s.opts.ReadOnly {
 		return false, nil
 	}
 	for stuck := 0; ; {

@@ -41,6 +41,11 @@ type Store struct {
 	wild    uint64 // See Stats.Wild.
 	now     int64  // The store time of the record being applied.
 
+	// tallied is what Flush found: the tally, -1 for none, and MaxPhysical. Guarded
+	// by tallyMu, a leaf.
+	tallyMu sync.Mutex
+	tallied tallied
+
 	// writer is held while files are made, written, synced or removed, and
 	// guards the fields below and the files of every queue.
 	writer      sync.Mutex
@@ -50,6 +55,12 @@ type Store struct {
 	scratch     []byte
 	stats       Stats
 	closed      atomic.Bool
+}
+
+// tallied is a tally of units of which no record ends above phy.
+type tallied struct {
+	phy   contract.Offset
+	tally int64
 }
 
 // Stats counts what Commit found.
@@ -318,6 +329,30 @@ func (s *Store) raiseMaxPhy(end int64) {
 	if end > s.maxPhy.Load() {
 		s.maxPhy.Store(end)
 	}
+}
+
+// TallyFor returns the tally of what lies below next: that of all units, if no
+// record of theirs ends above it, or what it was at the last Flush, if that is so
+// of the units then. Else it is -1. What a Flush left is told once: it is for the
+// cursor that the lane had then, which may have to wait for the log.
+func (s *Store) TallyFor(next contract.Offset) int64 {
+	t := s.tallyFlushed(0, -1)
+	if s.MaxPhysical() <= next {
+		return s.Tally()
+	}
+	if t.phy <= next {
+		return t.tally
+	}
+	return -1
+}
+
+// tallyFlushed replaces what Flush found, and returns what it was.
+func (s *Store) tallyFlushed(phy contract.Offset, tally int64) tallied {
+	s.tallyMu.Lock()
+	defer s.tallyMu.Unlock()
+	was := s.tallied
+	s.tallied = tallied{phy, tally}
+	return was
 }
 
 // Tally returns the sum of the queues' ends: how many units there would be if

@@ -58,6 +58,7 @@ func (s *Store) TruncateAbove(
 	defer s.writer.Unlock()
 	c := &cutter{s: s, limit: int64(limit), check: check}
 	c.report.Replay = limit
+	s.tallyFlushed(0, -1)
 	s.dropRuns()
 	s.dropBatchRuns()
 	var cuts []cut

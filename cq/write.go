@@ -142,7 +142,12 @@ func (s *Store) Flush() error {
 		s.dirtyRoot = err != nil
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		s.tallyFlushed(0, -1)
+		return err
+	}
+	s.tallyFlushed(s.MaxPhysical(), s.Tally())
+	return nil
 }
 
 func (s *Store) flushQueue(q *queue) error {
