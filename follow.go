@@ -46,7 +46,7 @@ func (r *Reader) Follow(ctx context.Context, req Request, out *Records) error {
 	for checked := false; ; {
 		was := r.seen()
 		damage := r.Get(ctx, req, out)
-		if damage != nil && !errors.Is(damage, contract.ErrCorrupt) {
+		if damage != nil && !errors.Is(damage, contract.ErrCorrupt) && !errors.Is(damage, contract.ErrStale) {
 			return damage
 		}
 		urgent := damage != nil

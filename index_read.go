@@ -76,7 +76,11 @@ func (r *Reader) QueryKey(ctx context.Context, q Query, out *Matches) error {
 		}
 		return err
 	}
-	return r.getter().query(ctx, q, out, r.index.boundary)
+	err := r.judged(contract.OpQuery, r.getter().query(ctx, q, out, r.index.boundary))
+	if errors.Is(err, contract.ErrStale) {
+		out.clear(q.After)
+	}
+	return err
 }
 
 // IndexFileInfo describes a key index file. Times are epoch milliseconds.

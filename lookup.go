@@ -85,7 +85,8 @@ func (r *Reader) OffsetByTime(ctx context.Context, topic string, queueID int32, 
 	if err := r.open(contract.OpRead); err != nil {
 		return 0, err
 	}
-	return r.getter().byTime(ctx, topic, queueID, at.UnixMilli(), bound)
+	off, err := r.getter().byTime(ctx, topic, queueID, at.UnixMilli(), bound)
+	return off, r.judged(contract.OpRead, err)
 }
 
 // GetByTime is Store.GetByTime.

@@ -37,7 +37,8 @@ const defaultFollowEvery = 50 * time.Millisecond
 // changes nothing, so it works beside a running store, on a read-only mount,
 // and on what a crash left. It sees what was published when it was opened or
 // last refreshed. Its methods are safe for concurrent use; Refresh and Close wait
-// until a Verify has ended. After Close they return contract.ErrClosed.
+// until a Verify has ended. After Close they return contract.ErrClosed; when the
+// owner cut the log since the last Refresh they may return contract.ErrStale.
 type Reader struct {
 	opt Options
 	ro  ReaderOptions
@@ -328,7 +329,23 @@ func (r *Reader) Get(ctx context.Context, req Request, out *Records) error {
 		}
 		return err
 	}
-	return r.getter().get(ctx, req, out)
+	err := r.judged(contract.OpRead, r.getter().get(ctx, req, out))
+	if errors.Is(err, contract.ErrStale) {
+		out.clear()
+		out.Next = req.Offset
+	}
+	return err
+}
+
+// judged is err, but for damage in a log that was cut since r looked, which need
+// not be any.
+func (r *Reader) judged(op contract.Operation, err error) error {
+	if !errors.Is(err, contract.ErrCorrupt) || !r.log.CutSince() {
+		return err
+	}
+	e := contract.NewError(contract.KindUnavailable, op, contract.ComponentStore, "the log was cut since this reader looked: refresh it and ask again", nil)
+	e.Sentinel = contract.ErrStale
+	return e
 }
 
 // GetAt fills out with the record at a physical offset; see Store.GetAt.
@@ -342,7 +359,8 @@ func (r *Reader) GetAt(_ context.Context, off Offset, out *Record) (bool, error)
 		out.Release()
 		return false, err
 	}
-	return r.log.Read(off, out)
+	found, err := r.log.Read(off, out)
+	return found, r.judged(contract.OpRead, err)
 }
 
 // Topics returns the topics that have queues, sorted.

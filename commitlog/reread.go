@@ -13,25 +13,45 @@ import (
 func (s *sidecar) reread(st *stateSlots) bool {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
+	fresh, newer := st.newer()
+	if newer {
+		st.State = fresh
+	}
+	return newer
+}
+
+// newer reads a state that the owner wrote since; false if there is none. Under
+// stateMu.
+func (st *stateSlots) newer() (fresh codec.State, newer bool) {
 	scratch := slotScratch.Get().(*[codec.StateFileSize]byte)
 	defer slotScratch.Put(scratch)
 	if n, err := st.file.file.ReadAt(scratch[:], 0); n < len(scratch) || err != nil && !errors.Is(err, io.EOF) {
-		return false
+		return fresh, false
 	}
 	page, err := codec.OpenStateFile(scratch[:])
 	if err != nil {
-		return false
+		return fresh, false
 	}
 	var v codec.StateView
 	if _, err := page.Newest(&v); err != nil || v.LogID() != st.LogID || v.Sequence() <= st.Sequence {
+		return fresh, false
+	}
+	err = codec.ParseState(v.Bytes(), &fresh)
+	return fresh, err == nil && fresh.Incompatible == 0 && len(fresh.Epochs) >= min(len(st.Epochs), 1)
+}
+
+// CutSince reports whether the owner cut the log since it was refreshed: what looks
+// like damage then need not be any.
+func (r *ReadOnly) CutSince() bool {
+	if r.found.state != sideOK {
 		return false
 	}
-	var fresh codec.State
-	if err := codec.ParseState(v.Bytes(), &fresh); err != nil || fresh.Incompatible != 0 || len(fresh.Epochs) < min(len(st.Epochs), 1) {
-		return false
-	}
-	st.State = fresh
-	return true
+	r.side.stateMu.Lock()
+	defer r.side.stateMu.Unlock()
+	st := &r.side.state
+	fresh, newer := st.newer()
+	n := len(fresh.Epochs)
+	return newer && n > 0 && (len(st.Epochs) == 0 || fresh.Epochs[n-1].Epoch != st.Epochs[len(st.Epochs)-1].Epoch)
 }
 
 // readBound reads the bound again, as the owner may have written it since.

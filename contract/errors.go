@@ -134,6 +134,9 @@ var (
 	// ErrCorrupt is returned when bytes on disk are damaged; use errors.As
 	// with *CorruptionError for the place.
 	ErrCorrupt = errors.New("corrupt")
+	// ErrStale is returned by a reader beside a live owner when the log was cut
+	// since it looked: refresh it, and ask again.
+	ErrStale = errors.New("stale view")
 	// ErrNewerFormat is returned when a file was written by a newer version.
 	ErrNewerFormat = errors.New("newer format")
 	// ErrOutcomeUnknown is returned when a wait ended after the append was
