@@ -338,6 +338,7 @@ const boundSyncEvery = time.Second
 func (l *Log) boundLoop(ctx context.Context) {
 	timer := l.clk.NewTimer(boundSyncEvery)
 	defer timer.Stop()
+	looked := l.clk.Mono()
 	for {
 		select {
 		case <-ctx.Done():
@@ -348,9 +349,10 @@ func (l *Log) boundLoop(ctx context.Context) {
 		if l.fenceErr() == nil {
 			_ = l.syncBound() // the error is in the fence
 		}
-		if l.fenceErr() == nil && l.shapeMu.TryLock() {
+		if now := l.clk.Mono(); now-looked >= keepNamesEvery && l.fenceErr() == nil && l.shapeMu.TryLock() {
+			looked = now
 			if len(l.guards) > 0 {
-				_ = l.keepNamesOrFence() // so is this one
+				_ = l.keepNamesOrFence(everyName) // so is this one
 			}
 			l.shapeMu.Unlock()
 			l.runDone()

@@ -38,6 +38,13 @@ const guardSuffix = ".guard"
 // takes to load and recover.
 const guardTime = 5 * time.Minute
 
+// guardMost is how many segments have one, so that what guards cost does not grow
+// with the log.
+const guardMost = 32
+
+// keepNamesEvery is how often all of them are looked after.
+const keepNamesEvery = time.Second
+
 // guard tells that the segment at base has one since then.
 type guard struct {
 	base  int64
@@ -99,16 +106,29 @@ func (l *Log) takeBack(to string, base int64) error {
 	return nil
 }
 
-// keepNames gives the segments that lost their names those back, and fails if one
-// that holds records cannot have its own. It looks at the last one in any case.
-func (l *Log) keepNames() error {
+// everyName has keepNames look at all segments that have a guard.
+const everyName = 0
+
+// keepNames gives segments at and above from that lost their names those back, and
+// fails if one that holds records cannot have its own. It looks at those that have a
+// guard, and at the last one in any case.
+func (l *Log) keepNames(from int64) error {
 	list := l.segs.Load()
 	l.mu.Lock()
 	next := l.next
 	l.mu.Unlock()
 	lost := false
-	for _, seg := range list.segs {
-		if seg != list.last() && !l.guarded(seg.base) {
+	last := list.last()
+	if last != nil {
+		back, err := l.keepName(last)
+		if err != nil {
+			return err
+		}
+		lost = back
+	}
+	for _, g := range slices.Backward(l.guards) {
+		seg := list.find(g.base)
+		if seg == nil || seg == last || g.base < from {
 			continue
 		}
 		back, err := l.keepName(seg)
@@ -141,10 +161,19 @@ func (l *Log) keepName(seg *segment) (bool, error) {
 	return true, seg.file.CheckName(l.opt.FS)
 }
 
-// dropOldGuards drops the guards of segments that have them for long enough,
-// but those of the last two.
+// dropOldGuards drops the guards of segments that have them for long enough, and
+// of the oldest if there are many, but those of the last two.
 func (l *Log) dropOldGuards() error {
-	for len(l.guards) > 2 && l.clk.Mono()-l.guards[0].since > guardTime {
+	for len(l.guards) > 2 && (len(l.guards) > guardMost || l.clk.Mono()-l.guards[0].since > guardTime) {
+		if seg := l.segs.Load().find(l.guards[0].base); seg != nil {
+			if back, err := l.keepName(seg); err != nil {
+				return err
+			} else if back {
+				if err := l.syncDirs(); err != nil {
+					return err
+				}
+			}
+		}
 		if err := l.dropGuard(l.guards[0].base); err != nil {
 			return err
 		}

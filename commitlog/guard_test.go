@@ -311,8 +311,12 @@ func TestGuardsGo(t *testing.T) {
 	if n := len(guardNames(t, s.sim, "/store")); n < 4 {
 		t.Fatalf("%d guards", n)
 	}
+	s.fill(guardMost + 7)
+	if n := len(guardNames(t, s.sim, "/store")); n > guardMost+1 || n < guardMost {
+		t.Fatalf("%d guards", n)
+	}
 	clk.Advance(guardTime + time.Second)
-	s.fill(6)
+	s.fill(guardMost + 8)
 	for s.log.next == nil {
 		s.append()
 	}

@@ -265,7 +265,7 @@ func (l *Log) Close(clean bool) error {
 		err = contract.NewError(contract.KindIO, contract.OpClose, contract.ComponentLog,
 			fmt.Sprintf("%d bytes are not synced", l.Appended()-l.Durable()), nil)
 	}
-	if names := typed(contract.OpClose, contract.ComponentSegment, l.keepNames()); err == nil {
+	if names := typed(contract.OpClose, contract.ComponentSegment, l.keepNames(everyName)); err == nil {
 		err = names
 	}
 	if err == nil && clean {

@@ -109,7 +109,7 @@ func (l *Log) prepareNext(ctx context.Context) error {
 	if l.fenceErr() != nil {
 		return nil
 	}
-	err := l.keepNamesOrFence()
+	err := l.keepNamesOrFence(base - 2*l.size)
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (l *Log) prepareNext(ctx context.Context) error {
 
 // keepNamesOrFence is keepNames, and no append is taken if that fails. Under
 // shapeMu; runDone must follow.
-func (l *Log) keepNamesOrFence() error {
-	err := l.keepNames()
+func (l *Log) keepNamesOrFence(from int64) error {
+	err := l.keepNames(from)
 	if err != nil {
 		err = contract.NewError(contract.KindIO, contract.OpAppend, contract.ComponentSegment, "check name", err)
 		l.raiseFence(err, nil)

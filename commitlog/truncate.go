@@ -32,7 +32,7 @@ func (l *Log) Recover(ctx context.Context, source OffsetSource) (RecoveryReport,
 	}
 	began := l.clk.Mono()
 	l.report = RecoveryReport{Start: "fenced", Tail: "nothing behind", CutCause: cause}
-	err := l.keepNames()
+	err := l.keepNames(everyName)
 	if err == nil {
 		err = l.dropGuards(math.MaxInt64)
 	}
@@ -161,7 +161,7 @@ func (l *Log) TruncateTo(ctx context.Context, off contract.Offset, source Offset
 		return nil
 	}
 	// The next segment goes before the one that it follows.
-	err := l.keepNames()
+	err := l.keepNames(everyName)
 	if err == nil {
 		err = l.returnNext()
 	}
