@@ -231,16 +231,17 @@ func (l *Log) withGuards(files []SegmentFile, found sidecarFound) ([]SegmentFile
 	if found.state != sideOK || l.side.state.Clean || l.opt.Stranger {
 		return files, nil
 	}
+	size := l.side.state.SegmentSize
 	if len(files) == 0 {
-		if !l.guarded(l.side.state.FirstSegment) {
+		base, known := l.boundGuard(found, size)
+		if !known {
 			return files, nil
 		}
-		if files, err = l.withGuard(nil, l.side.state.FirstSegment); err != nil {
+		if files, err = l.withGuard(nil, base); err != nil {
 			return nil, err
 		}
 	}
-	// Up from the first segment, and down from it.
-	size := l.side.state.SegmentSize
+	// Up from the first segment, and down from it: no retired one has a guard.
 	for base := int64(files[0].Base); err == nil && base <= int64(files[len(files)-1].Base)+size; base += size {
 		if l.guarded(base) {
 			files, err = l.withGuard(files, base)
@@ -250,6 +251,19 @@ func (l *Log) withGuards(files []SegmentFile, found sidecarFound) ([]SegmentFile
 		files, err = l.withGuard(files, base)
 	}
 	return files, err
+}
+
+// boundGuard returns the segment that holds the durable bound, or ends there, if it
+// has a guard.
+func (l *Log) boundGuard(found sidecarFound, size int64) (int64, bool) {
+	if found.bound != sideOK || size <= 0 {
+		return 0, false
+	}
+	base := l.side.bound.Durable / size * size
+	if !l.guarded(base) {
+		base -= size
+	}
+	return base, l.guarded(base) && base+size >= l.side.bound.Durable
 }
 
 // withGuard adds the segment at base under its guard's name, if it is not listed.

@@ -262,6 +262,22 @@ func TestGuardOutlived(t *testing.T) {
 		check(t, s, s.sim.Crash(vfs.AllOld()), nil, start, s.log.Appended())
 		check(t, s, s.sim.Kill(), nil, start, s.log.Appended())
 	})
+	t.Run("retired, and all the rest deleted", func(t *testing.T) {
+		s, _ := before(t)
+		if _, err := s.log.Retire(contract.Offset(2 * s.log.size)); err != nil {
+			t.Fatal(err)
+		}
+		sim := s.sim.Kill()
+		for i := int64(2); i < 4; i++ {
+			if err := sim.Remove("/store/commitlog/" + segmentName(contract.Offset(i*s.log.size))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := s.reopen(sim, nil)
+		if again.log.MinOffset() != contract.Offset(2*s.log.size) || again.log.Appended() != s.log.Appended() {
+			t.Fatalf("log [%d,%d)", again.log.MinOffset(), again.log.Appended())
+		}
+	})
 	t.Run("closed in order", func(t *testing.T) {
 		s, _ := before(t)
 		end := s.log.Appended()

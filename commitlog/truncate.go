@@ -282,6 +282,9 @@ func (l *Log) Retire(off contract.Offset) (contract.Offset, error) {
 	if len(list.segs) < 2 || list.segs[0].end() > int64(off) {
 		return l.MinOffset(), nil
 	}
+	if err := l.keepNames(everyName); err != nil {
+		return l.MinOffset(), typed(contract.OpAdmin, contract.ComponentSegment, err)
+	}
 	// The bound on disk must not lie below the first segment that is left.
 	bound, err := l.side.durableBound()
 	if err != nil {
