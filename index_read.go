@@ -33,6 +33,18 @@ func (v indexView) close() error {
 	return v.store.Close()
 }
 
+// unfinished reports whether err is damage in the last file, of an index of which no
+// cursor tells how far it has come: its owner writes slots and header behind the
+// entries, and behind a cut they lead astray until it has.
+func (v indexView) unfinished(err error) bool {
+	var damage *contract.CorruptionError
+	if v.known || v.store == nil || !errors.As(err, &damage) {
+		return false
+	}
+	files := v.store.Files()
+	return len(files) > 0 && files[len(files)-1].Path == damage.File
+}
+
 // openIndex opens the key index and finds out up to where its lane's cursor
 // vouches for it. That there is none, or that it cannot be read, is no error: a
 // query says so.
@@ -56,7 +68,8 @@ func (r *Reader) openIndex() indexView {
 	}
 	if store.Exact() {
 		v.boundary, v.known = max(cursor.Next, v.boundary), true
-	} else if len(store.Files()) == 0 {
+	} else if len(store.Files()) == 0 && !(found && r.unclean()) {
+		// A store that is open has none before its first flush, and behind a cut.
 		return indexView{why: errors.Join(errNoIndex, store.Close())}
 	} else {
 		v.broken = fit.Exact && !r.unclean() && !r.stranger()
@@ -66,7 +79,8 @@ func (r *Reader) openIndex() indexView {
 
 // QueryKey fills out with the messages that have a key; see Store.QueryKey. An
 // index of Java's does not say how far it has come: the boundary is then the
-// log's start.
+// log's start. So it is for a moment of that of a live owner who cut the log; what is
+// unfinished in its last file is passed over then.
 func (r *Reader) QueryKey(ctx context.Context, q Query, out *Matches) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -77,6 +91,9 @@ func (r *Reader) QueryKey(ctx context.Context, q Query, out *Matches) error {
 		return err
 	}
 	err := r.judged(contract.OpQuery, r.getter().query(ctx, q, out, r.index.boundary))
+	if r.index.unfinished(err) && r.unclean() {
+		err = nil // out says how far it counts: nothing is promised
+	}
 	if errors.Is(err, contract.ErrStale) {
 		out.clear(q.After)
 	}
