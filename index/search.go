@@ -313,6 +313,7 @@ func (c *chain) links(f *file, head *codec.IndexHeader, k, down, floor int64, hi
 // first returns the newest entry of a slot's chain, 0 for none.
 func (c *chain) first(f *file, slot, count int64, t trust) (int64, error) {
 	s := c.s
+	count = min(count, s.entries) // a damaged header may say anything
 	at := s.slotAt(slot)
 	var k int64
 	if c.act != nil && c.act.image != nil && (c.act.loaded == nil || c.act.loaded.has(at/pageSize)) {
