@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stratalog/stratalog/codec"
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
 )
@@ -314,6 +315,42 @@ func TestVerifierCounts(t *testing.T) {
 				must(t, v.Finish())
 				if faults == 0 {
 					t.Errorf("count %x in file %d, exact %v: nothing is wrong", count, file, s.Exact())
+				}
+			}
+		}
+	}
+}
+
+// TestWildNumbers spoils the count of files and the slots that lead to their
+// entries: together they would lead a search beyond the file.
+func TestWildNumbers(t *testing.T) {
+	wild := func(n int32) []byte {
+		b := make([]byte, slotSize)
+		_, err := (&codec.IndexSlot{Entry: n}).Encode(b)
+		must(t, err)
+		return b
+	}
+	for _, slot := range []int32{11, 12, 13, 1 << 20, 1<<31 - 1, -1} {
+		for _, count := range []int32{12, 13, 1 << 20, 1<<31 - 1} {
+			for first := range 5 {
+				l, sim, opts, tally := oneLog(t, 43)
+				opts.ReadOnly = true
+				for _, f := range mustOpen(t, sim, opts).list[first:] {
+					for i := range opts.Slots {
+						overwrite(t, sim, f.path, int64(headerSize+i*slotSize), wild(slot))
+					}
+					overwrite(t, sim, f.path, headerSize-4, wild(count))
+				}
+				for _, exact := range []bool{true, false} {
+					s := mustOpen(t, sim, opts)
+					_, err := s.Fit(Fit{Limit: contract.Offset(l.phy), Tally: tally, Exact: exact}, nil)
+					must(t, err)
+					for _, key := range words {
+						_, _, err := s.Search(context.Background(), Query{Topic: "T", Key: key}, Position{}, &counter{})
+						if err != nil && !errors.Is(err, contract.ErrCorrupt) {
+							t.Fatal(err)
+						}
+					}
 				}
 			}
 		}

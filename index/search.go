@@ -240,7 +240,11 @@ func (c *chain) follow(f *file, k int64, t trust, hits []found) ([]found, int64,
 
 func (c *chain) walk(f *file, head *codec.IndexHeader, k int64, t trust, hits []found) ([]found, int64, error) {
 	s := c.s
-	count, slot := int64(head.Count), int64(c.hash)%s.slots
+	// A damaged header may count more than there is room for.
+	count, slot := min(int64(head.Count), s.entries), int64(c.hash)%s.slots
+	if k >= s.entries {
+		k = 0 // a place of other files than these
+	}
 	if k > 0 && (k < count || t == vouched) {
 		// The log may have been cut since, and others stand there now.
 		if e, err := c.entry(f, k); err != nil || int64(e.KeyHash)%s.slots != slot {
@@ -313,7 +317,6 @@ func (c *chain) links(f *file, head *codec.IndexHeader, k, down, floor int64, hi
 // first returns the newest entry of a slot's chain, 0 for none.
 func (c *chain) first(f *file, slot, count int64, t trust) (int64, error) {
 	s := c.s
-	count = min(count, s.entries) // a damaged header may say anything
 	at := s.slotAt(slot)
 	var k int64
 	if c.act != nil && c.act.image != nil && (c.act.loaded == nil || c.act.loaded.has(at/pageSize)) {
