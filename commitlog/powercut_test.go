@@ -30,7 +30,9 @@ type explorer struct {
 	// states counts what was checked, inside those in the middle of a recovery,
 	// kills those after the death of the process alone, points the operations.
 	states, inside, kills, points atomic.Int64
-	point, state                  int // to check alone; -1 for all
+	// intruded counts the segments that another program deleted.
+	intruded     atomic.Int64
+	point, state int // to check alone; -1 for all
 }
 
 // explore runs the workload of one seed and checks the crash states before
@@ -64,6 +66,7 @@ func (e *explorer) explore(seed uint64) error {
 		try(nil)
 	}
 	err := w.run(e.steps)
+	e.intruded.Add(int64(w.intruded))
 	if failed == nil && err != nil && e.broken == brokenNone {
 		failed = fmt.Errorf("seed %d, workload: %w", seed, err)
 	}
@@ -179,4 +182,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	e.exploreAll(t, *cutSeed, enough)
+	if e.intruded.Load() == 0 {
+		t.Error("no segment was ever deleted")
+	}
 }

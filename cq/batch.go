@@ -506,19 +506,18 @@ func Possible(u codec.BatchUnit) bool {
 // astray, and then stands here or is the first that Units gives.
 func (q *BatchQueue) InFront(at int64) (u codec.BatchUnit, i int64, ok bool, err error) {
 	i, err = q.Find(at)
-	if lo, _ := q.Span(); err != nil || i <= lo {
-		return u, 0, false, err
-	}
-	u, err = q.at(i - 1)
-	if q.went(i-1, err) {
-		return u, 0, false, nil
-	}
-	return u, i - 1, err == nil, err
+	lo, _ := q.Span()
+	return q.before(lo, i, err)
 }
 
 // Last returns the last unit that is in front, and which it is; see First.
 func (q *BatchQueue) Last(front func(codec.BatchUnit) bool) (u codec.BatchUnit, i int64, ok bool, err error) {
 	lo, i, _, err := q.find(front)
+	return q.before(lo, i, err)
+}
+
+// before returns the unit in front of unit i, which a search from lo on found.
+func (q *BatchQueue) before(lo, i int64, err error) (u codec.BatchUnit, at int64, ok bool, _ error) {
 	if err != nil || i <= lo {
 		return u, 0, false, err
 	}

@@ -183,7 +183,7 @@ func (f *File) Rename(fs vfs.FS, path string) error {
 	if err := fs.Rename(f.Path(), path); err != nil {
 		return err
 	}
-	f.path.Store(&path)
+	f.Renamed(path)
 	return nil
 }
 
