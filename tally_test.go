@@ -120,7 +120,7 @@ func TestLostQueuesAreRebuilt(t *testing.T) {
 func TestQueueFileDeletedBesideUs(t *testing.T) {
 	for before := 30; before < 50; before += 3 {
 		for after := 0; after < 45; after += 7 {
-			for mode := range 8 {
+			for mode := range 16 {
 				sim := vfs.NewSim()
 				opt := testOptions(sim, "/store")
 				opt.SegmentSize, opt.QueueFileSize, opt.Visibility = 16<<10, 400, contract.VisibilityAppended
@@ -150,6 +150,12 @@ func TestQueueFileDeletedBesideUs(t *testing.T) {
 					mustAppend(t, s, &Message{Topic: "u", Body: body(1)}, Sync)
 					put(3)
 					_ = s.dispatcher.Persist()
+				}
+				if mode&8 != 0 {
+					// It takes the abort file for its own when it stops.
+					if err := sim.Remove("/store/abort"); err != nil {
+						t.Fatal(err)
+					}
 				}
 				image := sim.Kill()
 				abandon(t, s)

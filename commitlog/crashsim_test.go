@@ -66,11 +66,7 @@ type sent struct {
 // of a durable record and the beginning of the next one is written again with
 // the same bytes in front: that those keep their value is what we assume of a
 // disk.
-func (w *workload) sparing(choose vfs.Chooser) vfs.Chooser {
-	safe := int64(0)
-	if w.log != nil {
-		safe = w.log.durable.Load()
-	}
+func sparing(safe int64, choose vfs.Chooser) vfs.Chooser {
 	return func(i, n int, it vfs.Item) int {
 		v := choose(i, n, it)
 		if v == vfs.Garbage && it.Kind == vfs.ItemSector {
@@ -81,6 +77,23 @@ func (w *workload) sparing(choose vfs.Chooser) vfs.Chooser {
 		}
 		return v
 	}
+}
+
+// known returns what is durable, as the log knows or, while it is opened, has
+// written down.
+func (w *workload) known(sim *vfs.Sim) int64 {
+	safe := int64(0)
+	if w.log != nil {
+		safe = w.log.durable.Load()
+	}
+	side, found, err := loadSidecar(sim.Kill(), cutDirName, vfs.ReadOnly)
+	if err == nil && found.bound == sideOK {
+		safe = max(safe, side.bound.Durable)
+	}
+	if err == nil && found.state == sideOK {
+		safe = max(safe, side.state.End)
+	}
+	return safe
 }
 
 // history is what the oracle knows.
@@ -189,6 +202,8 @@ type workload struct {
 	log    *Log
 	hook   func(vfs.Op)
 	number int
+	// safe is what is durable at the crash point.
+	safe int64
 	// intruded counts the segments that another program deleted.
 	intruded int
 	// during is how many appends to do in the middle of the next sync.
@@ -346,7 +361,7 @@ func (w *workload) run(steps int) error {
 		return err
 	}
 	for range steps {
-		if w.seed%3 == 0 && w.rng.IntN(6) == 0 {
+		if w.intruder() && w.rng.IntN(6) == 0 {
 			if err := w.intrude(); err != nil {
 				return fmt.Errorf("intruder: %w", err)
 			}
@@ -359,6 +374,10 @@ func (w *workload) run(steps int) error {
 	_ = w.log.Close(false) // not all is synced
 	return nil
 }
+
+// intruder reports whether another program deletes segments: in every third
+// workload, of which the first is one.
+func (w *workload) intruder() bool { return w.seed%3 == 1 }
 
 // intrude does what a broker does that is started by mistake beside us: it deletes
 // a young segment.
@@ -514,12 +533,13 @@ func (w *workload) checkDeep(image *vfs.Sim, need int, rng *rand.Rand) (int, err
 	var failed error
 	first := image.Kill()
 	first.OnOp(func(op vfs.Op) {
+		safe := w.known(first)
 		for k, choose := range []vfs.Chooser{vfs.AllOld(), vfs.AllNew(), vfs.Random(rng, 0.5), vfs.RandomGarbage(rng, 0.5, 0.3)} {
 			if failed != nil {
 				return
 			}
 			inside++
-			if _, err := w.checkImage(first.Crash(w.sparing(choose)), need); err != nil {
+			if _, err := w.checkImage(first.Crash(sparing(safe, choose)), need); err != nil {
 				failed = fmt.Errorf("crash in recovery before %v of %s, way %d: %w", op.Kind, op.Path, k, err)
 			}
 		}
