@@ -57,7 +57,9 @@ func (s *Store) fitQueues(foreign bool) error {
 	if err := s.checkReplay(limit); err != nil {
 		return err
 	}
-	if exact && limit == cursor.Next && s.queues.Tally() < s.log.CursorTally(contract.LaneQueue) {
+	// What the cursor counted, before it is lowered.
+	counted := s.log.CursorTally(contract.LaneQueue)
+	if exact && limit == cursor.Next && s.queues.Tally() < counted {
 		// All will be rebuilt, so all of the log will be read.
 		if err := s.checkReplay(s.log.MinOffset()); err != nil {
 			return err
@@ -78,8 +80,10 @@ func (s *Store) fitQueues(foreign bool) error {
 	if s.report.QueueCut, err = s.queues.TruncateAbove(limit, check, lower); err != nil {
 		return err
 	}
-	counted, have := s.log.CursorTally(contract.LaneQueue), s.queues.Tally()
-	if !exact || limit != cursor.Next || s.report.QueueCut.Replay < limit || counted < 0 || counted == have {
+	// Also where a loss was seen and the replay begins below it: another queue may
+	// have lost more, and show nothing.
+	have := s.queues.Tally()
+	if !exact || limit != cursor.Next || counted < 0 || counted == have {
 		return nil
 	}
 	s.report.QueueTally = fmt.Sprintf("the queues hold %d entries where their cursor counted %d: all are rebuilt", have, counted)

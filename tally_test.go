@@ -77,7 +77,7 @@ func TestLostQueuesAreRebuilt(t *testing.T) {
 					}
 					want[key] = append(want[key], body(i))
 				}
-				for i := range 60 {
+				for i := range 100 {
 					put(s, "a", 0, i)
 					put(s, "b", 1, i)
 					put(s, "b", 0, i)
@@ -157,27 +157,79 @@ func TestQueueFileDeletedBesideUs(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				image := sim.Kill()
-				abandon(t, s)
-				opt.FS = image
-				s = start(t, opt)
-				waitVisible(t, s, s.Health().Watermarks.Durable)
-				var out Records
-				for q := range int32(2) {
-					_, end := s.QueueRange("t", q)
-					n := int64(0)
-					for at := int64(0); at < end; at = out.Next {
-						if err := s.Get(context.Background(), Request{Topic: "t", QueueID: q, Offset: at, MaxCount: 32}, &out); err != nil {
-							t.Fatal(err)
-						}
-						n += int64(out.Len())
-					}
-					if n != end {
-						t.Fatalf("%d before, %d after, mode %d: queue %d shows %d of %d; %+v", before, after, mode, q, n, end, s.Report())
-					}
+				if bad := shownAfterKill(t, s, sim, opt, 2); bad != "" {
+					t.Fatalf("%d before, %d after, mode %d: %s", before, after, mode, bad)
 				}
-				out.Release()
-				closeClean(t, s)
+			}
+		}
+	}
+}
+
+// shownAfterKill kills s, opens what is left, and tells what is missing from the
+// queues of topic t.
+func shownAfterKill(t *testing.T, s *Store, sim *vfs.Sim, opt Options, queues int32) string {
+	image := sim.Kill()
+	abandon(t, s)
+	opt.FS = image
+	s = start(t, opt)
+	defer closeClean(t, s)
+	waitVisible(t, s, s.Health().Watermarks.Durable)
+	var out Records
+	defer out.Release()
+	for q := range queues {
+		_, end := s.QueueRange("t", q)
+		n := int64(0)
+		for at := int64(0); at < end; at = out.Next {
+			if err := s.Get(context.Background(), Request{Topic: "t", QueueID: q, Offset: at, MaxCount: 32}, &out); err != nil {
+				t.Fatal(err)
+			}
+			n += int64(out.Len())
+		}
+		if n != end {
+			return fmt.Sprintf("queue %d shows %d of %d; %+v", q, n, end, s.Report())
+		}
+	}
+	return ""
+}
+
+// Where the last files of several queues go, and only some have one behind that
+// tells of it, those without are missed as well.
+func TestQueueFilesDeletedBesideUs(t *testing.T) {
+	for extra := range 20 {
+		for after := 0; after < 120; after += 7 {
+			sim := vfs.NewSim()
+			opt := testOptions(sim, "/store")
+			opt.SegmentSize, opt.QueueFileSize = 16<<10, 400
+			s := start(t, opt)
+			put := func(q int32) {
+				mustAppend(t, s, &Message{Topic: "t", QueueID: q, Body: body(1)}, Memory)
+			}
+			for i := range 3 * extra {
+				put(int32(i % 2))
+			}
+			for i := range 100 {
+				put(int32(i % 3))
+			}
+			shown := func() {
+				mustAppend(t, s, &Message{Topic: "u", Body: body(1)}, Sync)
+				waitVisible(t, s, s.Health().Watermarks.Durable)
+			}
+			shown()
+			for q := range int32(3) {
+				_, end := s.QueueRange("t", q)
+				if err := sim.Remove(fmt.Sprintf("/store/consumequeue/t/%d/%020d", q, (end-1)/20*400)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range after {
+				put(int32(min(i%5, 2))) // most to one of them
+			}
+			shown()
+			if err := s.dispatcher.Persist(); err != nil {
+				t.Fatal(err)
+			}
+			if bad := shownAfterKill(t, s, sim, opt, 3); bad != "" {
+				t.Fatalf("%d extra, %d after: %s", extra, after, bad)
 			}
 		}
 	}

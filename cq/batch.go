@@ -378,8 +378,9 @@ func (q *BatchQueue) Range() (from, to int64) {
 
 // Units reads units from the one on that Find returns, and returns how many.
 func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
+	cuts := q.q.cuts.Load()
 	i, err := q.Find(at)
-	return q.units(i, q.end.Load(), dst, err)
+	return q.units(cuts, i, q.end.Load(), dst, err)
 }
 
 // Find returns which unit, counted from the queue's start, has message number at,
@@ -439,7 +440,7 @@ func (q *BatchQueue) find(front func(codec.BatchUnit) bool) (lo, i, end int64, e
 // meanwhile.
 func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end int64, err error) {
 	for {
-		file := q.q.first.Load()
+		cuts, file := q.q.cuts.Load(), q.q.first.Load()
 		lo, end = q.min.Load(), q.end.Load()
 		i, err = look(min(lo, end), end)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -449,13 +450,14 @@ func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end 
 		if failed != nil {
 			return lo, i, end, failed
 		}
-		if !moved && q.q.first.Load() == file && q.min.Load() <= lo && q.end.Load() >= end {
+		if !moved && q.q.cuts.Load() == cuts && q.q.first.Load() == file && q.min.Load() <= lo && q.end.Load() >= end {
 			return lo, i, end, err
 		}
 	}
 }
 
-func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int, error) {
+// units reads from unit i on, below end; cuts is from before that was looked at.
+func (q *BatchQueue) units(cuts uint64, i, end int64, dst []codec.BatchUnit, err error) (int, error) {
 	n := 0
 	for err == nil && n < len(dst) && i < end {
 		var m int
@@ -464,7 +466,7 @@ func (q *BatchQueue) units(i, end int64, dst []codec.BatchUnit, err error) (int,
 	}
 	if moved, failed := q.retired(err); failed != nil {
 		return n, failed
-	} else if moved || q.went(i, err) {
+	} else if moved || q.went(cuts, i, err) {
 		err = nil
 	}
 	return n, err
@@ -488,7 +490,8 @@ func (q *BatchQueue) Span() (first, end int64) {
 
 // UnitsFrom reads units from the i-th on, within Span, and returns how many.
 func (q *BatchQueue) UnitsFrom(i int64, dst []codec.BatchUnit) (int, error) {
-	return q.units(max(i, q.min.Load()), q.end.Load(), dst, nil)
+	cuts := q.q.cuts.Load()
+	return q.units(cuts, max(i, q.min.Load()), q.end.Load(), dst, nil)
 }
 
 // UnitPlace returns the file of the i-th unit, and where in it that stands.
@@ -505,44 +508,48 @@ func Possible(u codec.BatchUnit) bool {
 // number, and which it is; false if there is none. A damaged unit leads a search
 // astray, and then stands here or is the first that Units gives.
 func (q *BatchQueue) InFront(at int64) (u codec.BatchUnit, i int64, ok bool, err error) {
+	cuts := q.q.cuts.Load()
 	i, err = q.Find(at)
 	lo, _ := q.Span()
-	return q.before(lo, i, err)
+	return q.before(cuts, lo, i, err)
 }
 
 // Last returns the last unit that is in front, and which it is; see First.
 func (q *BatchQueue) Last(front func(codec.BatchUnit) bool) (u codec.BatchUnit, i int64, ok bool, err error) {
+	cuts := q.q.cuts.Load()
 	lo, i, _, err := q.find(front)
-	return q.before(lo, i, err)
+	return q.before(cuts, lo, i, err)
 }
 
-// before returns the unit in front of unit i, which a search from lo on found.
-func (q *BatchQueue) before(lo, i int64, err error) (u codec.BatchUnit, at int64, ok bool, _ error) {
+// before returns the unit in front of unit i, which a search from lo on found;
+// cuts is from before the search.
+func (q *BatchQueue) before(cuts uint64, lo, i int64, err error) (u codec.BatchUnit, at int64, ok bool, _ error) {
 	if err != nil || i <= lo {
 		return u, 0, false, err
 	}
 	u, err = q.at(i - 1)
-	if q.went(i-1, err) {
+	if q.went(cuts, i-1, err) {
 		return u, 0, false, nil
 	}
 	return u, i - 1, err == nil, err
 }
 
 // went reports whether err says that the file of the i-th unit is not there because
-// retention or a cut of the log took it away.
-func (q *BatchQueue) went(i int64, err error) bool {
-	return errors.Is(err, fs.ErrNotExist) && (i < q.min.Load() || i >= q.end.Load())
+// retention or a cut of the log took it away; cuts is from before it was looked at.
+func (q *BatchQueue) went(cuts uint64, i int64, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && (q.q.cuts.Load() != cuts || i < q.min.Load() || i >= q.end.Load())
 }
 
 // First returns the first unit that is not in front; front must hold for the units
 // up to some one and for none behind. False if there is no such unit.
 func (q *BatchQueue) First(front func(codec.BatchUnit) bool) (codec.BatchUnit, bool, error) {
+	cuts := q.q.cuts.Load()
 	_, i, end, err := q.find(front)
 	if err != nil || i >= end {
 		return codec.BatchUnit{}, false, err
 	}
 	u, err := q.at(i)
-	if q.went(i, err) {
+	if q.went(cuts, i, err) {
 		return u, false, nil
 	}
 	return u, err == nil, err

@@ -290,6 +290,8 @@ func (c *cutter) doBatch(todo batchCut) error {
 func (s *Store) cutBatch(q *BatchQueue, end int64) error {
 	b := s.batches
 	first := q.q.first.Load()
+	q.q.cuts.Add(1)
+	defer q.q.cuts.Add(1)
 	q.end.Store(min(q.end.Load(), end))
 	q.dirty, q.names = false, false
 	keep := int64(0)

@@ -416,3 +416,49 @@ func TestDropAllForgetsABatch(t *testing.T) {
 		t.Fatalf("%d units, %v, %d written", n, err, s.Stats().Written)
 	}
 }
+
+// TestReadersBesideCuts is TestBatchReadersBesideCuts for plain queues.
+func TestReadersBesideCuts(t *testing.T) {
+	s := mustOpen(t, newSim(t), Options{FileSize: 40, MaxHandles: 1})
+	var all []entry
+	phy := int64(0)
+	for i := range int64(40) {
+		e := entry{topic: "t", at: i, phy: phy}
+		e.encode(t)
+		phy = e.end()
+		all = append(all, e)
+	}
+	mustApply(t, s, all...)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for k := range int64(3) {
+		readers.Go(func() {
+			var units [9]codec.QueueUnit
+			for at := k; ; at = (at + 7) % 40 {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				n, err := s.Units("t", 0, at, units[:])
+				if err != nil {
+					t.Errorf("at %d: %v", at, err)
+					return
+				}
+				for i, u := range units[:n] {
+					if want := all[at+int64(i)].unit(); u != want && u != (codec.QueueUnit{}) {
+						t.Errorf("unit %d is %+v, want %+v", at+int64(i), u, want)
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		keep := 1 + i*7%39
+		must(t, s.RollBack(contract.Offset(all[keep].phy)))
+		mustApply(t, s, slices.Clone(all[keep:])...)
+	}
+	close(stop)
+	readers.Wait()
+}

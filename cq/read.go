@@ -28,6 +28,7 @@ func (s *Store) Units(topic string, queue int32, from int64, dst []codec.QueueUn
 	if q == nil || from < 0 || len(dst) == 0 {
 		return 0, nil
 	}
+	cuts := q.cuts.Load()
 	to := min(q.end.Load(), from+int64(len(dst)))
 	if from >= to || from*unitSize < q.first.Load() {
 		return 0, nil
@@ -41,6 +42,9 @@ func (s *Store) Units(topic string, queue int32, from int64, dst []codec.QueueUn
 		size := min((to-from)*unitSize, s.opts.FileSize-at, scratchBytes)
 		b := (*buf)[:size]
 		if err := s.readFile(q, start, at, b); err != nil {
+			if q.cuts.Load() != cuts { // the file may be another one by now
+				return s.Units(topic, queue, from-int64(n), dst)
+			}
 			return n, s.missing(q, start, err)
 		}
 		for k := 0; k < len(b); k += unitSize {

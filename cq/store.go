@@ -95,6 +95,9 @@ type queue struct {
 	first  atomic.Int64
 	count  atomic.Int64
 	maxPhy atomic.Int64
+	// cuts grows when a cut begins to remove files behind the end, and when it has
+	// done so: files of the same names may follow.
+	cuts atomic.Uint64
 
 	// The lane's own: the units of the current batch, for offsets runFrom on.
 	runFrom int64

@@ -301,6 +301,8 @@ func (c *cutter) trim(q *queue, end int64, zero bool) error {
 		lastKept = s.fileOf(end - 1)
 	}
 	s.extForget(q)
+	q.cuts.Add(1)
+	defer q.cuts.Add(1)
 	// Readers stop at the end before the files go.
 	q.end.Store(min(q.end.Load(), end))
 	removed := false
@@ -414,6 +416,8 @@ func (c *cutter) forget(q *queue) error {
 
 // removeQueue removes a queue's files, last first, and its directory.
 func (s *Store) removeQueue(q *queue) error {
+	q.cuts.Add(1)
+	defer q.cuts.Add(1)
 	q.end.Store(0)
 	if err := s.removeFiles(q); err != nil {
 		return err
@@ -450,6 +454,8 @@ func (s *Store) removeDir(dir, parent string) error {
 
 // removeFiles removes all files of a queue, last first.
 func (s *Store) removeFiles(q *queue) error {
+	q.cuts.Add(1)
+	defer q.cuts.Add(1)
 	s.extForget(q)
 	for q.count.Load() > 0 {
 		start := s.lastStart(q)
