@@ -49,7 +49,7 @@ func (s *Store) put(q *queue, at int64, u codec.QueueUnit) error {
 	next := q.runFrom + int64(len(q.run))/unitSize
 	if len(q.run) > 0 && (at < q.runFrom || at > next) {
 		s.writer.Lock()
-		err := s.writeRun(q)
+		err := s.orLost(q, s.writeRun(q))
 		s.writer.Unlock()
 		if err != nil {
 			s.writer.Lock()
@@ -105,7 +105,7 @@ func (s *Store) Commit() error {
 	}
 	for _, q := range s.batch {
 		if err := s.writeRun(q); err != nil {
-			return err
+			return s.orLost(q, err)
 		}
 	}
 	return s.commitBatches()

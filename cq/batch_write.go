@@ -64,7 +64,7 @@ func (s *Store) applyBatch(id contract.RecordID, rec *codec.MessageView) (bool, 
 func (s *Store) commitBatches() error {
 	for _, q := range s.batches.batch {
 		if err := s.commitBatch(q); err != nil {
-			return err
+			return s.orLostBatch(q, err)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (s *Store) commitBatch(q *BatchQueue) error {
 		start := i / b.per * b.size
 		n := min(int64(len(rest)), b.size-i%b.per*batchUnitSize)
 		h, err := b.files.acquire(&q.q, start)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) && start >= q.q.first.Load()+q.q.count.Load()*b.size {
 			if err = s.fs.MkdirAll(q.q.dir); err == nil {
 				h, err = b.files.create(&q.q, start)
 			}
@@ -140,7 +140,7 @@ func (s *Store) flushBatches() error {
 			continue
 		}
 		// Units that read well may never reach the disk.
-		errs = append(errs, err, s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
+		errs = append(errs, s.orLostBatch(q, err), s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
 	}
 	return errors.Join(errs...)
 }
@@ -148,7 +148,15 @@ func (s *Store) flushBatches() error {
 func (s *Store) syncBatch(q *BatchQueue) error {
 	b := s.batches
 	last := q.q.first.Load() + (q.q.count.Load()-1)*b.size
-	for start := max(q.q.first.Load(), q.flushed/b.per*b.size); start <= last; start += b.size {
+	from := max(q.q.first.Load(), q.flushed/b.per*b.size)
+	for start := max(from-b.size, q.q.first.Load()); start <= last; start += b.size {
+		anew, err := s.keepFile(b.files, &q.q, start, q.wend*batchUnitSize-start)
+		if err != nil {
+			return err
+		}
+		q.names = q.names || anew
+	}
+	for start := from; start <= last; start += b.size {
 		h, err := b.files.acquire(&q.q, start)
 		if err == nil {
 			err = errors.Join(h.file.Datasync(), b.files.release(h))

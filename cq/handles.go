@@ -76,6 +76,17 @@ func (h *handles) acquire(q *queue, start int64) (*handle, error) {
 	return e, err
 }
 
+// held returns the file if it is open, else nil; release must follow.
+func (h *handles) held(q *queue, start int64) *handle {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.table[handleKey{q, start}]
+	if e != nil {
+		e.refs++
+	}
+	return e
+}
+
 // create makes the file at its full length and returns it open. A file that is
 // there already is left as it is, but brought to its length.
 func (h *handles) create(q *queue, start int64) (*handle, error) {

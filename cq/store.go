@@ -79,6 +79,9 @@ type Stats struct {
 	// no directory's, or a number far beyond the queue's end; and records of a
 	// topic with batch queues that are no batches.
 	Wild uint64
+	// Restored counts files that another program deleted and that were written
+	// anew.
+	Restored uint64
 }
 
 // queue is one queue of one topic.

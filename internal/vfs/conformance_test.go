@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -188,13 +189,22 @@ func TestConformNames(t *testing.T) {
 		if before.ID != after.ID || before.ID == (FileID{}) {
 			t.Errorf("renamed %v became %v", before.ID, after.ID)
 		}
+		if before.Links != 1 || after.Links != 1 {
+			t.Errorf("a file has %d links, and %d", before.Links, after.Links)
+		}
 		if content(t, fsys, path.Join(d, "b")) != "aa" || exists(t, fsys, path.Join(d, "a")) {
 			t.Error("rename did not replace")
 		}
 		wantErr(t, fsys.Rename(path.Join(d, "a"), path.Join(d, "q")), fs.ErrNotExist)
 		check(t, fsys.Rename(path.Join(d, "b"), path.Join(d, "c", "b")))
 		wantErr(t, fsys.Remove(path.Join(d, "c")), syscall.ENOTEMPTY)
+		open, err := fsys.Open(path.Join(d, "c", "b"), ReadOnly)
+		check(t, err)
 		check(t, fsys.Remove(path.Join(d, "c", "b")))
+		if info, err := open.Stat(); runtime.GOOS != "windows" && (err != nil || info.Links != 0) {
+			t.Errorf("an open file that was removed: %+v, %v", info, err)
+		}
+		check(t, open.Close())
 		check(t, fsys.Remove(path.Join(d, "c")))
 		wantErr(t, fsys.Remove(path.Join(d, "c")), fs.ErrNotExist)
 		check(t, fsys.SyncDir(d))

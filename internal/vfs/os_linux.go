@@ -200,6 +200,7 @@ func infoOf(st *unix.Stat_t) Info {
 		IsDir:   st.Mode&unix.S_IFMT == unix.S_IFDIR,
 		ModTime: time.Unix(st.Mtim.Unix()),
 		ID:      FileID{Device: st.Dev, Inode: st.Ino},
+		Links:   uint64(st.Nlink),
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func infoOf(st os.FileInfo) Info {
 	info := Info{Size: st.Size(), IsDir: st.IsDir(), ModTime: st.ModTime()}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		info.ID = FileID{Device: uint64(sys.Dev), Inode: uint64(sys.Ino)}
+		info.ID, info.Links = FileID{Device: uint64(sys.Dev), Inode: uint64(sys.Ino)}, uint64(sys.Nlink)
 	}
 	return info
 }

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func idOf(h windows.Handle) (FileID, error) {
+func idOf(h windows.Handle) (id FileID, links uint64, err error) {
 	var d windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(h, &d); err != nil {
-		return FileID{}, err
+		return FileID{}, 0, err
 	}
 	return FileID{
 		Device: uint64(d.VolumeSerialNumber),
 		Inode:  uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow),
-	}, nil
+	}, uint64(d.NumberOfLinks), nil
 }
 
 func statOpen(f *os.File) (Info, error) {
@@ -31,7 +31,7 @@ func statOpen(f *os.File) (Info, error) {
 	}
 	info := Info{Size: st.Size(), IsDir: st.IsDir(), ModTime: st.ModTime()}
 	var failed error
-	err = c.Control(func(fd uintptr) { info.ID, failed = idOf(windows.Handle(fd)) })
+	err = c.Control(func(fd uintptr) { info.ID, info.Links, failed = idOf(windows.Handle(fd)) })
 	return info, errors.Join(err, failed)
 }
 

@@ -351,7 +351,7 @@ func (s *Sim) Stat(name string) (Info, error) {
 }
 
 func (n *node) info() Info {
-	return Info{Size: n.size, IsDir: n.dir, ModTime: n.mtime, ID: FileID{Device: 1, Inode: n.id}}
+	return Info{Size: n.size, IsDir: n.dir, ModTime: n.mtime, ID: FileID{Device: 1, Inode: n.id}, Links: uint64(n.links)}
 }
 
 // SyncDir implements FS.

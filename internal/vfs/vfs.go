@@ -58,6 +58,8 @@ type Info struct {
 	IsDir   bool
 	ModTime time.Time
 	ID      FileID
+	// Links counts the names of a file. It is 0 when an open one was deleted.
+	Links uint64
 }
 
 // NotRegularError is the cause of the error of Open for what is neither a file
