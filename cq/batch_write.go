@@ -139,8 +139,11 @@ func (s *Store) flushBatches() error {
 			q.dirty, q.names, q.flushed = false, false, q.wend
 			continue
 		}
+		if errs = append(errs, s.orLostBatch(q, err)); q.q.count.Load() == 0 {
+			continue // nothing is left of it
+		}
 		// Units that read well may never reach the disk.
-		errs = append(errs, s.orLostBatch(q, err), s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
+		errs = append(errs, s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
 	}
 	return errors.Join(errs...)
 }

@@ -32,6 +32,11 @@ func (s *Store) keepFile(h *handles, q *queue, start, used int64) (bool, error) 
 	info, err := held.file.Stat()
 	gone := err == nil && info.Links == 0
 	if gone {
+		// Some file systems do not count.
+		named, failed := s.fs.Stat(q.path(start))
+		gone = failed != nil || named.ID != info.ID
+	}
+	if gone {
 		err = s.writeAnew(h, held, min(used, h.fileSize))
 	}
 	if err = errors.Join(err, h.release(held)); err != nil {
