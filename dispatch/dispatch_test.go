@@ -544,6 +544,16 @@ func TestLostEffectsAreRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		s.onFlush = func() error {
+			clear(s.shown)
+			s.onFlush = nil
+			return &contract.ReplayError{Cause: errTest}
+		}
+		r.log.put(t, 3, true)
+		if report, err := r.d.Close(context.Background()); err != nil || len(report.Behind()) != 0 {
+			t.Fatalf("%v, %+v", err, report)
+		}
+		s.holds(t, r.log, 0, r.log.Confirmed())
 	}
 }
 
