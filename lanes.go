@@ -74,7 +74,13 @@ func (s *Store) fitQueues(foreign bool) error {
 			return err
 		}
 		epochs := s.log.Epochs()
-		return cursors.SaveCursor(contract.Cursor{Lane: contract.LaneQueue, Epoch: epochs[len(epochs)-1].Epoch, Next: to})
+		c := contract.Cursor{Lane: contract.LaneQueue, Epoch: epochs[len(epochs)-1].Epoch, Next: to}
+		if to > s.log.MinOffset() && exact && limit == cursor.Next {
+			// With the count, though it is that of a higher cursor: if we are killed
+			// before all is done, the next open misses what is missing still.
+			return s.log.SaveCursor(c, counted)
+		}
+		return cursors.SaveCursor(c)
 	}
 	var err error
 	if s.report.QueueCut, err = s.queues.TruncateAbove(limit, check, lower); err != nil {

@@ -110,22 +110,6 @@ func (e *RollBackError) Error() string {
 		e.Cursor.Lane, e.Cursor.Next, e.Cursor.Epoch, e.To)
 }
 
-// ReplayError says that what a lane keeps lost effects of records from From on, as
-// when another program deleted a file of its own, and that it was cut back to there.
-// The lane repeats them.
-type ReplayError struct {
-	From  Offset
-	Cause error
-}
-
-// Error names the place and the cause.
-func (e *ReplayError) Error() string {
-	return fmt.Sprintf("effects of records from %d on are lost and are made again: %v", e.From, e.Cause)
-}
-
-// Unwrap returns Cause.
-func (e *ReplayError) Unwrap() error { return e.Cause }
-
 // ResolveCursor brings c to the current epoch of table (ascending epochs). A
 // cursor of an older epoch stays valid if it lies at or below the start of the
 // next one; else the error is a *RollBackError with the point to roll back to.

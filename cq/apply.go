@@ -49,11 +49,12 @@ func (s *Store) put(q *queue, at int64, u codec.QueueUnit) error {
 	next := q.runFrom + int64(len(q.run))/unitSize
 	if len(q.run) > 0 && (at < q.runFrom || at > next) {
 		s.writer.Lock()
-		err := s.orLost(q, s.writeRun(q))
+		err := s.writeRun(q)
 		s.writer.Unlock()
 		if err != nil {
 			s.writer.Lock()
 			s.dropRuns()
+			s.dropBatchRuns()
 			s.writer.Unlock()
 			return err
 		}
@@ -105,7 +106,7 @@ func (s *Store) Commit() error {
 	}
 	for _, q := range s.batch {
 		if err := s.writeRun(q); err != nil {
-			return s.orLost(q, err)
+			return err
 		}
 	}
 	return s.commitBatches()

@@ -126,6 +126,9 @@ func (s *Store) openBatches() error {
 	b.files = newHandles(s.fs, Options{FileSize: b.size, MaxHandles: min(s.opts.MaxHandles, 64), ReadOnly: s.opts.ReadOnly})
 	for _, t := range topics {
 		if !t.IsDir {
+			if err := s.dropAnew(b.dir, t.Name); err != nil {
+				return err
+			}
 			continue
 		}
 		b.any.Store(true)
@@ -378,9 +381,14 @@ func (q *BatchQueue) Range() (from, to int64) {
 
 // Units reads units from the one on that Find returns, and returns how many.
 func (q *BatchQueue) Units(at int64, dst []codec.BatchUnit) (int, error) {
-	cuts := q.q.cuts.Load()
-	i, err := q.Find(at)
-	return q.units(cuts, i, q.end.Load(), dst, err)
+	for {
+		cuts := q.q.cuts.Load()
+		i, err := q.Find(at)
+		n, err := q.units(cuts, i, q.end.Load(), dst, err)
+		if q.q.cuts.Load() == cuts {
+			return n, err
+		}
+	}
 }
 
 // Find returns which unit, counted from the queue's start, has message number at,
@@ -443,6 +451,9 @@ func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end 
 		cuts, file := q.q.cuts.Load(), q.q.first.Load()
 		lo, end = q.min.Load(), q.end.Load()
 		i, err = look(min(lo, end), end)
+		if q.q.cuts.Load() != cuts {
+			continue // the files may be others by now
+		}
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return lo, i, end, err
 		}
@@ -450,7 +461,7 @@ func (q *BatchQueue) still(look func(lo, end int64) (int64, error)) (lo, i, end 
 		if failed != nil {
 			return lo, i, end, failed
 		}
-		if !moved && q.q.cuts.Load() == cuts && q.q.first.Load() == file && q.min.Load() <= lo && q.end.Load() >= end {
+		if !moved && q.q.first.Load() == file && q.min.Load() <= lo && q.end.Load() >= end {
 			return lo, i, end, err
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Store) applyBatch(id contract.RecordID, rec *codec.MessageView) (bool, 
 func (s *Store) commitBatches() error {
 	for _, q := range s.batches.batch {
 		if err := s.commitBatch(q); err != nil {
-			return s.orLostBatch(q, err)
+			return err
 		}
 	}
 	return nil
@@ -139,11 +139,8 @@ func (s *Store) flushBatches() error {
 			q.dirty, q.names, q.flushed = false, false, q.wend
 			continue
 		}
-		if errs = append(errs, s.orLostBatch(q, err)); q.q.count.Load() == 0 {
-			continue // nothing is left of it
-		}
 		// Units that read well may never reach the disk.
-		errs = append(errs, s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
+		errs = append(errs, err, s.cutBatch(q, max(q.flushed, q.q.first.Load()/batchUnitSize)))
 	}
 	return errors.Join(errs...)
 }
@@ -152,13 +149,11 @@ func (s *Store) syncBatch(q *BatchQueue) error {
 	b := s.batches
 	last := q.q.first.Load() + (q.q.count.Load()-1)*b.size
 	from := max(q.q.first.Load(), q.flushed/b.per*b.size)
-	for start := max(from-b.size, q.q.first.Load()); start <= last; start += b.size {
-		anew, err := s.keepFile(b.files, &q.q, start, q.wend*batchUnitSize-start)
-		if err != nil {
-			return err
-		}
-		q.names = q.names || anew
+	anew, err := s.keepFiles(b.files, &q.q, from-b.size, last, b.dir, max(q.wend, q.end.Load())*batchUnitSize)
+	if err != nil {
+		return err
 	}
+	q.names = q.names || anew
 	for start := from; start <= last; start += b.size {
 		h, err := b.files.acquire(&q.q, start)
 		if err == nil {

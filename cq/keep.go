@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 
 	"github.com/stratalog/stratalog/contract"
 	"github.com/stratalog/stratalog/internal/vfs"
@@ -13,18 +14,41 @@ import (
 // files that begin behind the end of the log that it found, before it learns that
 // the lock is taken. Their units go on into files without a name, and behind a file
 // that is missing at a queue's front, the next Open finds nothing amiss: retention
-// leaves the same. So Flush looks at the names of the files that it syncs, and of
-// the one before, and writes a file that is gone anew from the one held open. If it
-// is not open any more, the queue is cut where the file began, and the lane goes back
-// to there.
+// leaves the same. So Flush looks whether the files that it syncs, and the one before,
+// have their names, and writes a file that has none anew from the one held open. If
+// that is not open any more, reading it is an error, and the tally is from then on
+// one that no files have: the next owner rebuilds all.
 
-// keepFile gives file start of q, of which used bytes hold units, its name back if
-// another program took it, and reports whether it did. The new file is durable, its
-// name is not yet. If the file is not open any more, the error is fs.ErrNotExist.
-func (s *Store) keepFile(h *handles, q *queue, start, used int64) (bool, error) {
+// anewName is where a file is made anew, below the directory of all topics: neither
+// Java nor Open look at a plain file there.
+const anewName = ".anew"
+
+// keepFiles gives the files of q from start low to start last that have no name theirs
+// back, those before as well if low has none, and reports whether there were any.
+// The new files are durable, their names are not yet. Units stand below byte end of the
+// queue.
+func (s *Store) keepFiles(h *handles, q *queue, low, last int64, dir string, end int64) (bool, error) {
+	some := false
+	for start := last; start >= q.first.Load(); start -= h.fileSize {
+		anew, err := s.keepFile(h, q, start, dir, end-start)
+		if err != nil {
+			return some, err
+		}
+		if some = some || anew; start <= low && !anew {
+			break
+		}
+	}
+	return some, nil
+}
+
+// keepFile is keepFiles for one file, of which used bytes hold units.
+func (s *Store) keepFile(h *handles, q *queue, start int64, dir string, used int64) (bool, error) {
 	held := h.held(q, start)
 	if held == nil {
-		if _, err := s.fs.Stat(q.path(start)); err != nil {
+		_, err := s.fs.Stat(q.path(start))
+		if errors.Is(err, fs.ErrNotExist) {
+			s.incomplete.Store(true)
+		} else if err != nil {
 			return false, ioError(contract.OpFlush, "describe "+q.path(start), err)
 		}
 		return false, nil
@@ -37,7 +61,7 @@ func (s *Store) keepFile(h *handles, q *queue, start, used int64) (bool, error) 
 		gone = failed != nil || named.ID != info.ID
 	}
 	if gone {
-		err = s.writeAnew(h, held, min(used, h.fileSize))
+		err = s.writeAnew(h, held, path.Join(dir, anewName), min(used, h.fileSize))
 	}
 	if err = errors.Join(err, h.release(held)); err != nil {
 		return false, ioError(contract.OpFlush, "write anew "+q.path(start), err)
@@ -45,24 +69,20 @@ func (s *Store) keepFile(h *handles, q *queue, start, used int64) (bool, error) 
 	return gone, nil
 }
 
-// writeAnew makes the file of held again from what held holds. Until it is whole,
-// readers have the old one.
-func (s *Store) writeAnew(h *handles, held *handle, used int64) error {
+// writeAnew makes the file of held again from what held holds. It has its name when
+// it is whole; until then readers have the old one.
+func (s *Store) writeAnew(h *handles, held *handle, anew string, used int64) error {
 	q, start := held.key.q, held.key.start
-	// Whoever deleted it may have made another one.
-	if err := s.fs.Remove(q.path(start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.fs.MkdirAll(q.dir); err != nil {
 		return err
 	}
-	f, err := s.fs.Open(q.path(start), vfs.ReadWrite|vfs.Create)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = s.makeDirs(q); err == nil {
-			f, err = s.fs.Open(q.path(start), vfs.ReadWrite|vfs.Create)
-		}
-	}
+	f, err := s.fs.Open(anew, vfs.ReadWrite|vfs.Create)
 	if err != nil {
 		return err
 	}
-	err = f.Truncate(h.fileSize)
+	if err = f.Truncate(0); err == nil { // a try before may have left some
+		err = f.Truncate(h.fileSize)
+	}
 	for at := int64(0); err == nil && at < used; at += int64(len(s.scratch)) {
 		b := s.scratch[:min(used-at, int64(len(s.scratch)))]
 		n, failed := held.file.ReadAt(b, at)
@@ -75,85 +95,36 @@ func (s *Store) writeAnew(h *handles, held *handle, used int64) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.fs.Rename(anew, q.path(start))
+	}
+	if err != nil {
+		_ = s.fs.Remove(anew) // else the next Open does
 		return err
 	}
 	s.stats.Restored++
 	return h.forget(q, start)
 }
 
-// lostFile returns the start of the first file of q that is gone.
-func (s *Store) lostFile(q *queue, fileSize int64) (int64, bool, error) {
-	first := q.first.Load()
-	for start := first; start < first+q.count.Load()*fileSize; start += fileSize {
-		_, err := s.fs.Stat(q.path(start))
-		if errors.Is(err, fs.ErrNotExist) {
-			return start, true, nil
-		}
-		if err != nil {
-			return 0, false, ioError(contract.OpDispatch, "describe "+q.path(start), err)
-		}
+// dropAnew removes what a crash in writeAnew left in dir.
+func (s *Store) dropAnew(dir, name string) error {
+	if name != anewName || s.opts.ReadOnly {
+		return nil
 	}
-	return 0, false, nil
+	if err := s.fs.Remove(path.Join(dir, name)); err != nil {
+		return ioError(contract.OpOpen, "remove "+path.Join(dir, name), err)
+	}
+	return nil
 }
 
-// orLost returns err. If that says that a file is not there, and one of q is gone,
-// the queue is cut in front of it, and the error tells from where on the log has to
-// be replayed.
-func (s *Store) orLost(q *queue, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	start, gone, failed := s.lostFile(q, s.opts.FileSize)
-	if failed != nil || !gone {
-		return errors.Join(err, failed)
-	}
-	from, c := int64(0), &cutter{s: s}
-	if start == q.first.Load() {
-		failed = c.forget(q)
-	} else {
-		_, u, ok, read := s.lastReal(q, start/unitSize)
-		if read != nil {
-			return errors.Join(err, read)
+// noteGone notes that the directory of a topic is gone. That matters if there are
+// files in it.
+func (s *Store) noteGone(topic string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, q := range s.topics[topic] {
+		if q.count.Load() > 0 {
+			s.incomplete.Store(true)
 		}
-		if ok {
-			from = endOf(u)
-		}
-		failed = c.trim(q, start/unitSize, true)
 	}
-	return errors.Join(&contract.ReplayError{From: contract.Offset(from), Cause: err}, failed)
-}
-
-// orLostBatch is orLost for a batch queue.
-func (s *Store) orLostBatch(q *BatchQueue, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	start, gone, failed := s.lostFile(&q.q, s.batches.size)
-	if failed != nil || !gone {
-		return errors.Join(err, failed)
-	}
-	from := int64(0)
-	failed = s.cutBatch(q, start/batchUnitSize)
-	if q.q.count.Load() > 0 {
-		from = q.lastEnd.Load()
-	}
-	return errors.Join(&contract.ReplayError{From: contract.Offset(from), Cause: err}, failed)
-}
-
-// cutLost is orLost for queues of which a Flush missed a file.
-func (s *Store) cutLost(lost []*queue) error {
-	var first *contract.ReplayError
-	var errs []error
-	for _, q := range lost {
-		err := s.orLost(q, fs.ErrNotExist)
-		if replay := (*contract.ReplayError)(nil); errors.As(err, &replay) && (first == nil || replay.From < first.From) {
-			first = replay
-		}
-		errs = append(errs, err)
-	}
-	if first != nil {
-		errs = append([]error{first}, errs...) // the lowest is found first
-	}
-	return errors.Join(errs...)
 }

@@ -139,6 +139,9 @@ func (s *Store) scanRoot() ([]foundQueue, error) {
 	var found []foundQueue
 	for _, t := range topics {
 		if !t.IsDir {
+			if err := s.dropAnew(s.dir, t.Name); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		ids, err := s.list(path.Join(s.dir, t.Name))

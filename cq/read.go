@@ -53,6 +53,9 @@ func (s *Store) Units(topic string, queue int32, from int64, dst []codec.QueueUn
 		}
 		from += size / unitSize
 	}
+	if q.cuts.Load() != cuts {
+		return s.Units(topic, queue, from-int64(n), dst)
+	}
 	return n, nil
 }
 

@@ -55,6 +55,7 @@ type Store struct {
 	scratch     []byte
 	stats       Stats
 	closed      atomic.Bool
+	incomplete  atomic.Bool // A file is gone and could not be written anew.
 }
 
 // tallied is a tally of units of which no record ends above phy.
@@ -344,12 +345,21 @@ func (s *Store) raiseMaxPhy(end int64) {
 func (s *Store) TallyFor(next contract.Offset) int64 {
 	t := s.tallyFlushed(0, -1)
 	if s.MaxPhysical() <= next {
-		return s.Tally()
+		return s.tally()
 	}
 	if t.phy <= next {
 		return t.tally
 	}
 	return -1
+}
+
+// tally is Tally, or a number that no files have if one is gone: the next owner is
+// to rebuild them.
+func (s *Store) tally() int64 {
+	if s.incomplete.Load() {
+		return s.Tally() + 1
+	}
+	return s.Tally()
 }
 
 // tallyFlushed replaces what Flush found, and returns what it was.

@@ -503,5 +503,6 @@ func (s *Store) DropAll() error {
 		errs = append(errs, s.cutBatch(q, q.q.first.Load()/batchUnitSize))
 	}
 	s.recountMaxPhy()
+	s.incomplete.Store(false)
 	return errors.Join(errs...)
 }

@@ -120,23 +120,21 @@ func (s *Store) Flush() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	var errs []error
-	var lost []*queue
 	kept := s.dirty[:0]
 	for _, q := range s.dirty {
 		if err := s.flushQueue(q); err != nil {
 			errs = append(errs, err)
 			kept = append(kept, q)
-			if errors.Is(err, fs.ErrNotExist) {
-				lost = append(lost, q)
-			}
 		}
 	}
 	errs = append(errs, s.flushBatches())
 	clear(s.dirty[len(kept):])
 	s.dirty = kept
-	errs = append(errs, s.cutLost(lost))
 	for topic := range s.dirtyTopics {
-		if err := s.syncDir(path.Join(s.dir, topic)); err != nil {
+		err := s.syncDir(path.Join(s.dir, topic))
+		if errors.Is(err, fs.ErrNotExist) {
+			s.noteGone(topic)
+		} else if err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -151,7 +149,7 @@ func (s *Store) Flush() error {
 		s.tallyFlushed(0, -1)
 		return err
 	}
-	s.tallyFlushed(s.MaxPhysical(), s.Tally())
+	s.tallyFlushed(s.MaxPhysical(), s.tally())
 	return nil
 }
 
@@ -164,12 +162,13 @@ func (s *Store) flushQueue(q *queue) error {
 	// Files may have gone since they were written.
 	from := max(q.dirtyLo, q.first.Load())
 	to := min(q.dirtyHi, s.lastStart(q))
-	for start := max(from-s.opts.FileSize, q.first.Load()); start <= to; start += s.opts.FileSize {
-		anew, err := s.keepFile(s.files, q, start, q.wend*unitSize-start)
-		if err != nil {
-			return err
-		}
-		q.dirtyNames = q.dirtyNames || anew
+	anew, err := s.keepFiles(s.files, q, from-s.opts.FileSize, to, s.dir, max(q.wend, q.end.Load())*unitSize)
+	if err != nil {
+		return err
+	}
+	if anew {
+		q.dirtyNames, s.dirtyRoot = true, true
+		s.dirtyTopics[q.topic] = struct{}{}
 	}
 	for start := from; start <= to; start += s.opts.FileSize {
 		if err := s.syncFile(q, start); err != nil {

@@ -97,15 +97,11 @@ func (l *lane) close(ctx context.Context, target contract.Offset) LaneClose {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	paused := l.paused.Load()
-	finish := func() (err error) {
-		if !paused {
-			err = l.drain(ctx, target, false, nil)
-		}
-		return errors.Join(err, l.goBack(l.persist()))
+	if !paused {
+		end.Err = l.drain(ctx, target, false, nil)
 	}
-	end.Err = finish()
-	if lost := (*contract.ReplayError)(nil); errors.As(end.Err, &lost) && !paused {
-		end.Err = finish() // what was lost is repeated
+	if err := l.persist(); err != nil {
+		end.Err = errors.Join(end.Err, err)
 	}
 	l.setState(LaneClosed)
 	end.Cursor = l.work

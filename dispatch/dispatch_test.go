@@ -496,67 +496,6 @@ func TestFailedFlushAppliesAgain(t *testing.T) {
 	}
 }
 
-// A sink that lost effects has the lane go back, durably, whoever told of it; never
-// forward.
-func TestLostEffectsAreRepeated(t *testing.T) {
-	for _, flush := range []bool{false, true} {
-		r := newRig(t)
-		s := newFakeSink(queueLane)
-		r.add(s, LaneOptions{Required: true})
-		r.log.put(t, 20, true)
-		r.catchUp()
-		if err := r.d.Persist(); err != nil {
-			t.Fatal(err)
-		}
-		end := r.log.Confirmed()
-		for _, from := range []contract.Offset{contract.Offset(r.log.starts[7]), 1 << 40, 0} {
-			lose := func() error {
-				for k := range s.shown {
-					if k >= int64(from) {
-						delete(s.shown, k)
-					}
-				}
-				s.onFlush, s.onCommit = nil, nil
-				return &contract.ReplayError{From: from, Cause: errTest}
-			}
-			r.log.put(t, 3, true)
-			var err error
-			if flush {
-				r.catchUp()
-				s.onFlush = lose
-				err = r.d.Persist()
-			} else {
-				s.onCommit = lose
-				reports, failed := r.d.CatchUp(context.Background())
-				err = errors.Join(reports[0].Err, failed)
-			}
-			if !errors.Is(err, errTest) {
-				t.Fatalf("flush %v, from %d: %v", flush, from, err)
-			}
-			want := min(from, end)
-			if got := r.cursors.get(queueLane).Next; got != want || r.d.Frontier() > want {
-				t.Fatalf("flush %v, from %d: the cursor is at %d, the frontier at %d, want %d", flush, from, got, r.d.Frontier(), want)
-			}
-			r.catchUp()
-			end = r.log.Confirmed()
-			s.holds(t, r.log, 0, end)
-			if err := r.d.Persist(); err != nil || r.cursors.get(queueLane).Next != end {
-				t.Fatal(err)
-			}
-		}
-		s.onFlush = func() error {
-			clear(s.shown)
-			s.onFlush = nil
-			return &contract.ReplayError{Cause: errTest}
-		}
-		r.log.put(t, 3, true)
-		if report, err := r.d.Close(context.Background()); err != nil || len(report.Behind()) != 0 {
-			t.Fatalf("%v, %+v", err, report)
-		}
-		s.holds(t, r.log, 0, r.log.Confirmed())
-	}
-}
-
 func TestRebuildLowersTheCursorFirst(t *testing.T) {
 	r := newRig(t)
 	s := newFakeSink(queueLane)

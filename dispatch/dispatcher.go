@@ -214,7 +214,7 @@ func (d *Dispatcher) Persist() error {
 	var errs []error
 	for _, l := range d.snapshot() {
 		l.turn.Lock()
-		errs = append(errs, l.goBack(l.persist()))
+		errs = append(errs, l.persist())
 		l.turn.Unlock()
 	}
 	return errors.Join(errs...)
@@ -277,7 +277,7 @@ func (d *Dispatcher) Fill(ctx context.Context, id contract.Lane, progress func(c
 	r := l.catchUp(ctx, d.log.Confirmed(), true, progress)
 	if r.Err == nil {
 		l.turn.Lock()
-		r.Err = l.goBack(l.persist())
+		r.Err = l.persist()
 		l.turn.Unlock()
 	}
 	return r, r.Err

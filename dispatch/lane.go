@@ -434,7 +434,6 @@ func (l *lane) drain(ctx context.Context, target contract.Offset, far bool, prog
 		if err == nil {
 			err = l.persistIfDue()
 		}
-		err = l.goBack(err)
 		l.noteTurn(err)
 		if err != nil {
 			return err
@@ -449,29 +448,6 @@ func (l *lane) drain(ctx context.Context, target contract.Offset, far bool, prog
 			progress(l.work.Next)
 		}
 	}
-}
-
-// goBack takes the lane back to where err says that effects are lost from, if it does.
-// The caller holds turn.
-func (l *lane) goBack(err error) error {
-	if err == nil {
-		return nil // and nothing allocated
-	}
-	var lost *contract.ReplayError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	start, failed := l.d.startAt(l.id, max(min(lost.From, l.safe.Next), l.d.log.MinOffset()))
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	l.restart(start)
-	l.moved()
-	if failed = l.d.cursors.SaveCursor(start); failed != nil {
-		return errors.Join(err, failed)
-	}
-	l.setPersisted(start)
-	return err
 }
 
 // noteTurn keeps the outcome of a turn for the status.

@@ -28,9 +28,6 @@ type Log interface {
 
 // Sink is the derived state of one lane. The dispatcher calls its methods from
 // one goroutine at a time.
-//
-// An error with a *contract.ReplayError in it has the lane go back to where that
-// says, durably, and begin again from there.
 type Sink interface {
 	// Lane returns the lane that the sink is the state of.
 	Lane() contract.Lane

@@ -115,7 +115,6 @@ func (l *lane) once() (wait time.Duration, again, failed bool) {
 	if e := l.persistIfDue(); err == nil {
 		err = e
 	}
-	err = l.goBack(err)
 	l.noteTurn(err)
 	if err != nil {
 		l.setState(LaneFailed)
