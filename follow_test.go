@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 }
 
 func testFollow(t *testing.T, beside bool) {
-	opt := testOptions(vfs.NewSim(), "/store")
+	opt := testOptions(besideFS(t))
 	s := start(t, opt)
 	ctx := within(t)
 	put := func(topic string, i int, tag string) Receipt {
@@ -157,15 +157,15 @@ func testFollow(t *testing.T, beside bool) {
 // record's place, and after a Reader looked, is seen; and one that Follow took for
 // being beyond the end.
 func TestReaderFollowsEnd(t *testing.T) {
-	sim := vfs.NewSim()
-	fault := vfs.NewFault(sim)
-	opt := testOptions(fault, "/store")
+	base, dir := besideFS(t)
+	fault := vfs.NewFault(base)
+	opt := testOptions(fault, dir)
 	opt.NoIndex = true // whose cursor would have a Reader look at the queues again
 	s := start(t, opt)
 	defer func() { closeClean(t, s) }()
 	waitVisible(t, s, endOf(mustAppend(t, s, &Message{Topic: "t", Body: body(0)}, Sync)))
 	ropt := opt
-	ropt.FS = sim
+	ropt.FS = base
 	r, err := OpenReader(t.Context(), ropt, ReaderOptions{FollowEvery: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

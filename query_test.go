@@ -26,8 +26,15 @@ type keyed struct {
 }
 
 func newKeyed(t *testing.T) *keyed {
-	k := &keyed{sim: vfs.NewSim(), clock: manual()}
-	k.opt = testOptions(k.sim, "/store")
+	sim := vfs.NewSim()
+	k := newKeyedOn(t, sim, "/store")
+	k.sim = sim
+	return k
+}
+
+func newKeyedOn(t *testing.T, fs vfs.FS, dir string) *keyed {
+	k := &keyed{clock: manual()}
+	k.opt = testOptions(fs, dir)
 	k.opt.SegmentSize, k.opt.Clock, k.opt.IndexSlots, k.opt.IndexEntries = 16<<10, k.clock, 11, 60
 	k.s = start(t, k.opt)
 	return k

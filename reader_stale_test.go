@@ -15,7 +15,8 @@ func TestReaderIsStale(t *testing.T) {
 	ctx := context.Background()
 	stale := 0
 	for keep := range 60 {
-		k := newKeyed(t)
+		fs, dir := besideFS(t)
+		k := newKeyedOn(t, fs, dir)
 		k.put(t, 60)
 		r, err := OpenReader(ctx, k.opt, ReaderOptions{})
 		if err != nil {

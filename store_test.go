@@ -27,6 +27,16 @@ func testOptions(fs vfs.FS, dir string) Options {
 	return Options{FS: fs, Dir: dir, SegmentSize: 64 << 10, MaxMessageSize: 16 << 10, QueueFileSize: 2000, DiskFloor: -1}
 }
 
+// besideFS is where a Reader looks at a store that is written meanwhile. Under the
+// race detector that is no Sim, where both have the same memory for a file: to look at
+// bytes that are being written is what a Reader does, and checksums are for.
+func besideFS(t testing.TB) (vfs.FS, string) {
+	if raceEnabled {
+		return vfs.OS(), t.TempDir() + "/store"
+	}
+	return vfs.NewSim(), "/store"
+}
+
 func start(t testing.TB, opt Options) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), opt)
