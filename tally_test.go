@@ -301,3 +301,49 @@ func TestFirstQueueFileDeletedBesideUs(t *testing.T) {
 		}
 	}
 }
+
+// An open that is killed while it makes up for lost files loses nothing that the next
+// one would have missed.
+func TestKilledWhileFilesAreMissed(t *testing.T) {
+	sim := vfs.NewSim()
+	opt := testOptions(sim, "/store")
+	opt.SegmentSize, opt.QueueFileSize = 16<<10, 400
+	s := start(t, opt)
+	for i := range 80 {
+		mustAppend(t, s, &Message{Topic: "t", QueueID: int32(min(i/30, 1)), Body: body(1)}, Sync)
+	}
+	waitVisible(t, s, s.Health().Watermarks.Durable)
+	if err := s.dispatcher.Persist(); err != nil {
+		t.Fatal(err)
+	}
+	image := sim.Kill()
+	abandon(t, s)
+	// The last one of a queue, and a middle one, which is seen, of one whose records
+	// came later.
+	for q := range 2 {
+		if err := image.Remove(fmt.Sprintf("/store/consumequeue/t/%d/%020d", q, 400)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var images []*vfs.Sim
+	image.OnOp(func(vfs.Op) { images = append(images, image.Kill()) })
+	opt.FS = image
+	s, err := Open(t.Context(), opt)
+	if err != nil || s.Report().QueueTally == "" {
+		t.Fatalf("%+v, %v", s.Report(), err)
+	}
+	image.OnOp(nil)
+	abandon(t, s)
+	for i, image := range images {
+		opt.FS = image
+		s := start(t, opt)
+		for q, want := range []int64{30, 50} {
+			if _, end := s.QueueRange("t", int32(q)); end != want {
+				t.Errorf("killed before operation %d: queue %d ends at %d", i, q, end)
+			}
+		}
+		if bad := shownAfterKill(t, s, image, opt, 2); bad != "" {
+			t.Errorf("killed before operation %d: %s", i, bad)
+		}
+	}
+}
