@@ -38,8 +38,9 @@
 // the next, and never the file that holds the last flushed unit, so the
 // numbering of a queue is never lost.
 //
-// (C5) Nothing but queue files is ever put below dir and its like beside it, since Java refuses a
-// directory with strangers in it.
+// (C5) Nothing but queue files is ever put into a queue's directory, since Java refuses
+// one with strangers in it. (A file that is made anew lies beside the topics, which
+// Java passes over: keep.go.)
 //
 // # What a power cut may leave, and what becomes of it
 //
