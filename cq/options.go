@@ -47,15 +47,15 @@ type Options struct {
 	DelayLevels []time.Duration
 	// ExtWrite gives each unit an extension unit.
 	ExtWrite bool
+	// ReadOnly opens without ever changing anything; Apply is refused and
+	// TruncateAbove moves ends in memory only.
+	ReadOnly bool
 	// ExtFileSize is the length of an extension file in bytes. Default: that of
 	// the files that exist, else DefaultExtFileSize.
 	ExtFileSize int64
 	// BatchFileSize is the length of a batch queue file in bytes, a multiple of
 	// 46. Default: that of the files that exist, else DefaultBatchFileSize.
 	BatchFileSize int64
-	// ReadOnly opens without ever changing anything; Apply is refused and
-	// TruncateAbove moves ends in memory only.
-	ReadOnly bool
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -90,7 +90,6 @@ type queue struct {
 	topic string
 	id    int32
 	dir   string
-	light bool // The lane's own: entries lead to records of other topics.
 
 	// Written under Store.writer, read by anybody. Ends are in units; first is
 	// the first file's start in bytes; count the number of files.
@@ -109,6 +108,7 @@ type queue struct {
 	times   []int64 // Store times of run, with Options.ExtWrite.
 	runPhy  int64
 	inBatch bool
+	light   bool // Entries lead to records of other topics.
 
 	// Guarded by Store.writer. wend is the end as the writer sees it: below
 	// end only after a failed sync. What lies below flushed was synced by
@@ -116,9 +116,9 @@ type queue struct {
 	wend       int64
 	flushed    int64
 	anchor     int64
-	isDirty    bool
-	dirtyLo    int64 // First and last file written since the last sync.
+	dirtyLo    int64 // First and last file written since the last sync, if isDirty.
 	dirtyHi    int64
+	isDirty    bool
 	dirtyNames bool
 
 	// What Open found and TruncateAbove clears.
