@@ -88,8 +88,8 @@ func (s *Store) LoadReport() LoadReport { return s.load }
 
 // Open loads the queues below dir, which need not exist. Names and lengths that
 // no power cut explains are a *contract.CorruptionError, and nothing is
-// changed. The only thing that Open ever changes is that it removes a last file
-// of length 0, as Java does.
+// changed. The only things that Open ever changes: it removes a last file of length 0,
+// as Java does, and a file that was half made anew (keep.go).
 //
 // An owner calls TruncateAbove before it applies anything.
 func Open(fsys vfs.FS, dir string, opts Options) (*Store, error) {

@@ -416,8 +416,6 @@ func (c *cutter) forget(q *queue) error {
 
 // removeQueue removes a queue's files, last first, and its directory.
 func (s *Store) removeQueue(q *queue) error {
-	q.cuts.Add(1)
-	defer q.cuts.Add(1)
 	q.end.Store(0)
 	if err := s.removeFiles(q); err != nil {
 		return err
